@@ -25,6 +25,7 @@ from hiveacid.formatting import pluralize
 from hiveacid.jvm.filesystem import list_locations
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import Table, TableName
+from hiveacid.reader.ansi_mode import casts_as_hive
 from hiveacid.reader.columns import table_columns
 from hiveacid.reader.footer_cache import FooterCache
 from hiveacid.reader.orc_footers import OrcFooters
@@ -47,9 +48,6 @@ from hiveacid.snapshots.read_options import AsOf, ReadKind
 from hiveacid.snapshots.run_snapshot import NO_HOOKS, RunSnapshot, SnapshotHooks
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import SnapshotSettings
-
-_ANSI = "spark.sql.ansi.enabled"
-_casts_lock = threading.RLock()
 
 _PlanKey = tuple[int, TableName, PartitionChoice, AsOf | None, str | None, ReadKind]
 logger = logging.getLogger("hiveacid")
@@ -355,26 +353,6 @@ def changed_rows(spark: SparkSession, plan: ChangePlan) -> DataFrame:
         images = plan_before_images(spark, plan)
         deleted = deleted_rows(spark, plan, images)
         return inserted_rows(spark, plan).unionByName(deleted)
-
-
-@contextmanager
-def casts_as_hive(spark: SparkSession) -> Iterator[None]:
-    """Make casts of DataFrames built in the block return NULL, as in Hive, where ANSI has an error.
-
-    A DataFrame keeps the ANSI mode in which it was built. The caller's own expressions keep the
-    mode of the session.
-    """
-    if spark.conf.get(_ANSI) == "false":
-        yield
-        return
-    # Another thread must not mistake our setting for the session's own.
-    with _casts_lock:
-        before = spark.conf.get(_ANSI)
-        spark.conf.set(_ANSI, "false")
-        try:
-            yield
-        finally:
-            spark.conf.set(_ANSI, str(before))
 
 
 def open_footers(directory: str | Path | None) -> OrcFooters:
