@@ -16,6 +16,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from hiveacid.changes.change_feed import as_change_feed, check_feed_names, plan_between
+from hiveacid.changes.commit_times import commit_times, find_point
 from hiveacid.changes.history import History, look_back
 from hiveacid.changes.plan import ChangePlan, plan_before_images, plan_changes
 from hiveacid.changes.rows import deleted_rows, inserted_rows
@@ -210,7 +211,7 @@ class SnapshotEngine(RunSnapshot):
         with self._history(spark, name, choice) as history:
             check_feed_names(history.pinned.table)
             plan = plan_between(spark, history, since, until, self.footers, options=str(choice))
-            times = history.commit_times(plan.new_write_ids)
+            times = commit_times(history, plan.new_write_ids)
         self._check_changes(self._whole(name), choice, plan)
         rows = changed_rows(spark, plan)
         with casts_as_hive(spark):
@@ -246,7 +247,7 @@ class SnapshotEngine(RunSnapshot):
             listings = list_locations(spark, [s.location for s in pinned.storages])
         else:
             with self._history(spark, name, choice) as history:
-                instant = history.at_point(history.resolve(spark, as_of))
+                instant = history.at_point(find_point(spark, history, as_of))
             pinned, listings = instant.pinned, list(instant.listings)
         if read is ReadKind.SNAPSHOT:
             return plan_listed(spark, pinned, listings, self.footers)

@@ -12,7 +12,7 @@ import hiveacid
 from hiveacid import api, engine
 from hiveacid.acid.layout import ListedFile, Listing
 from hiveacid.acid.write_ids import ValidWriteIdList, WriteIdRanges
-from hiveacid.changes import change_feed, history
+from hiveacid.changes import change_feed, commit_times, history
 from hiveacid.changes.losses import Extent, Loss
 from hiveacid.changes.plan import ChangePlan
 from hiveacid.changes.state import SourceState
@@ -294,7 +294,7 @@ class Listed:
             return ReadPlan(pinned, data, (), (), uncommitted_compactions=uncommitted_compactions)
 
         monkeypatch.setattr(history, "list_locations", list_locations)
-        monkeypatch.setattr(history, "milliseconds_of", lambda spark, text: int(text))
+        monkeypatch.setattr(commit_times, "milliseconds_of", lambda spark, text: int(text))
         monkeypatch.setattr(engine, "list_locations", list_locations)
         monkeypatch.setattr(engine, "plan_listed", plan_listed)
         monkeypatch.setattr(engine, "to_dataframe", lambda spark, plan: plan)
