@@ -256,14 +256,14 @@ class History:
         been committed later are left out.
 
         Raises:
-            InvalidSettingError: the text is no timestamp.
+            InvalidSettingError: the text is not a timestamp.
             InstantLostError: nothing shows which writes were committed at the time.
         """
         if as_of.version is not None:
             return Point(as_of.version)
         milliseconds = milliseconds_of(spark, str(as_of.timestamp))
         point, means = self._at_time(as_of, milliseconds)
-        logger.info(f"{self.name} as of {as_of} is its write id {point}, by {means}.")
+        logger.info(f"{self.name} as of {as_of} is at write id {point}, according to {means}.")
         return point
 
     def commit_times(self, write_ids: WriteIdRanges) -> Mapping[int, int]:
@@ -281,7 +281,7 @@ class History:
         return write_times(
             listings,
             self.pinned.write_ids,
-            names_compactions=self.evidence.server.tells_compaction_transactions,
+            names_compactions=self.evidence.server.lists_compaction_transactions,
         )
 
     @property
@@ -290,7 +290,7 @@ class History:
 
     def _at_time(self, as_of: AsOf, milliseconds: int) -> tuple[Point, str]:
         if milliseconds >= time.time() * 1000:
-            return Point(self.newest), "the clock, for the time has not passed"
+            return Point(self.newest), "the clock, since the time is not in the past"
         events = self.evidence.events
         if events is not None:
             found = events.at(milliseconds / 1000, self.newest)
@@ -302,9 +302,9 @@ class History:
         by_files = times.at(milliseconds, self.pinned.write_ids)
         if isinstance(by_files, UnknownTime):
             raise InstantLostError(
-                f"{self.name} cannot be read as of {as_of}: which of its write ids "
-                f"{by_files.write_ids} had been committed then, neither {by_files.directory} nor "
-                "the metastore's notification log tells. "
+                f"{self.name} cannot be read as of {as_of}: neither {by_files.directory} nor "
+                "the metastore's notification log shows which of write ids "
+                f"{by_files.write_ids} had been committed by then. "
                 f"{self._readable((by_files.write_ids.first or 1) - 1)} Give one of them as "
                 "`version_as_of`.",
                 code="HIVEACID_AMBIGUOUS_INSTANT",
@@ -323,13 +323,13 @@ class History:
             return self._unpartitioned_removal(write_id)
         events, traces = self.evidence.events, self.evidence.server.traces_dropped_partitions
         if events is not None and events.drops_since(write_id, has_write_id=traces):
-            return "a partition was dropped since, by the metastore's notification log"
+            return "the metastore's notification log shows that a partition was dropped since"
         if events is not None and events.rules_out_drops(write_id, has_write_id=traces):
             return ""
         if not traces:
             return (
-                f"a metastore of version {self.evidence.server.version}, before Hive 4, does not "
-                "tell whether a partition was dropped or truncated since"
+                f"a metastore of version {self.evidence.server.version}, before Hive 4, does "
+                "not record whether a partition was dropped or truncated since"
             )
         dropped = self._unexplained.within(write_id + 1, self.newest)
         if dropped:
@@ -348,8 +348,8 @@ class History:
         after = self._unexplained.within(write_id + 1, self.newest)
         if before and (after or not self.evidence.server.traces_dropped_partitions):
             return (
-                f"nothing on disk is from write ids {before}, so the table may have been truncated "
-                "since (statements that wrote no row leave the same trace)"
+                f"no directory is from write ids {before}, so the table may have been "
+                "truncated since (statements that wrote no row leave the same trace)"
             )
         return ""
 
@@ -433,8 +433,9 @@ def milliseconds_of(spark: SparkSession, text: str) -> int:
     (found,) = spark.sql(f"select {cast}").collect()[0]
     if found is None:
         raise InvalidSettingError(
-            f"{text!r} is no timestamp. Write it as '2026-01-31 12:00:00', with a zone if it is "
-            "another than the session's (spark.sql.session.timeZone): '2026-01-31 12:00:00+01:00'.",
+            f"{text!r} is not a timestamp. Write it as '2026-01-31 12:00:00', and add an "
+            "offset if it is not in the session's time zone (spark.sql.session.timeZone): "
+            "'2026-01-31 12:00:00+01:00'.",
             code="HIVEACID_INVALID_TIMESTAMP",
         )
     return int(found)
