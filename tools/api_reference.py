@@ -154,7 +154,7 @@ def _alternatives(text: str) -> list[str]:
 
 
 def described(value: Any) -> str:
-    """Return a docstring as Markdown: its text, a table of arguments, a list of errors."""
+    """Return a docstring as Markdown: its text, tables of arguments and attributes, errors."""
     types = _parameters(value)
     text = inspect.getdoc(value) or ""
     intro, *sections = _SECTION.split(text)
@@ -167,7 +167,7 @@ def described(value: Any) -> str:
             for name, meaning in zip(entries[::2], entries[1::2], strict=True)
         ]
         if kind in ("Args", "Attributes"):
-            parts.append(_table(pairs, types))
+            parts.append(_table("argument" if kind == "Args" else "attribute", pairs, types))
         elif kind == "Raises":
             parts.append("Raises:\n")
             parts.append("".join(f"- `{name}`: {meaning}\n" for name, meaning in pairs))
@@ -200,8 +200,8 @@ def _prose(text: str) -> str:
     return "\n".join(parts)
 
 
-def _table(pairs: list[tuple[str, str]], types: dict[str, str]) -> str:
-    rows = ["| argument | type | meaning |", "|---|---|---|"]
+def _table(heading: str, pairs: list[tuple[str, str]], types: dict[str, str]) -> str:
+    rows = [f"| {heading} | type | meaning |", "|---|---|---|"]
     for name, meaning in pairs:
         cell = meaning.replace("|", "\\|")
         rows.append(f"| `{name}` | {types.get(name, '')} | {cell[:1].upper()}{cell[1:]} |")
