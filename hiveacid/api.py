@@ -223,8 +223,8 @@ class Snapshot:
     def __reduce__(self) -> NoReturn:
         """Refuse to be pickled, as in a function that Spark's workers would run."""
         raise TypeError(
-            "A snapshot stays in the process that has taken it. Read from it in the driver, and "
-            "give the rows to what runs elsewhere."
+            "A snapshot cannot be pickled: it belongs to the process that took it. Read from "
+            "it in the driver, and send the rows to other processes."
         )
 
     def table(
@@ -392,9 +392,9 @@ class Snapshot:
         unknown = self._known.missing(self._with_settings)
         if unknown:
             raise InvalidSettingError(
-                f"There are settings for {', '.join(map(str, unknown))}, and the metastore has no "
-                "such table. So another table may be read without its settings. Correct the name "
-                "in `orc_columns`, `old_dates` or `parquet_time_zone`, or leave it out.",
+                f"The settings name {', '.join(map(str, unknown))}, but the metastore has no such "
+                "table, so another table may be read without its settings. Correct or remove "
+                "the name in `orc_columns`, `old_dates` or `parquet_time_zone`.",
                 code="HIVEACID_SETTINGS_FOR_UNKNOWN_TABLE",
             )
 

@@ -281,9 +281,9 @@ class SnapshotEngine(RunSnapshot):
         foreign = self._foreign(whole.table.name, uncommitted_compactions)
         if foreign:
             raise UnreadableTableError(
-                f"{about_foreign(whole.table.name, foreign)} Their appearance is no write, so no "
-                "state can rest on what is shown now, and changes cannot be followed. Read the "
-                "table as a whole until then, and take a new snapshot after that.",
+                f"{about_foreign(whole.table.name, foreign)} They will appear without a "
+                "write, so changes cannot be followed. Read the whole table until then, and "
+                "take a new snapshot afterwards.",
                 code="HIVEACID_COMPACTION_OF_OTHER_METASTORE",
             )
 
@@ -347,8 +347,8 @@ def changed_rows(spark: SparkSession, plan: ChangePlan) -> DataFrame:
     if plan.losses:
         raise HistoryLostError(
             f"The changes of {plan.pinned.table.name} since the state can no longer be "
-            f"told: {'; '.join(map(str, plan.losses))}. Call `changes` without a state, "
-            "replace what you have by its rows, and store its state."
+            f"determined: {'; '.join(map(str, plan.losses))}. Call `changes` without `since`, "
+            "replace your copy with its rows, and store its state."
         )
     with casts_as_hive(spark):
         images = plan_before_images(spark, plan)

@@ -80,7 +80,7 @@ def test_names_what_is_not_there(repository: Path, tmp_path: Path) -> None:
     with pytest.raises(FetchError, match="Could not fetch org.example:tool:1.0:tar.gz:bin") as told:
         fetch([JAR, ARCHIVE], tmp_path / "store", print)
     assert SETTINGS_VARIABLE in str(told.value)
-    assert (tmp_path / "store" / JAR.filename).exists(), "what has arrived is kept"
+    assert (tmp_path / "store" / JAR.filename).exists(), "files that have arrived are kept"
 
 
 def test_hives_lock_file() -> None:

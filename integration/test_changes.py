@@ -70,7 +70,7 @@ def test_a_plain_table(
     hive_client.execute(f"DELETE FROM {table} WHERE id = 100")
     last = story.remember("last")
     changes.check_row_ids(table, last)
-    took_in = "took in write ids"
+    took_in = "includes write ids"
     story.then(
         story.compact("major"),
         lost={"first": [f"{took_in} 3-4, 6-8"], "before the late commit": [f"{took_in} 4, 7-8"]},
@@ -205,7 +205,7 @@ def test_partitions_that_swap_their_names(
     hive_client.execute(f"INSERT INTO {table} VALUES (1, 'a', 'x'), (2, 'b', 'y')")
     seen = changes.take(table)
     swap_partitions(hive_client, table)
-    other = "are not those that had been seen"
+    other = "are not the files that were read before"
     changes.check(table, seen, lost=[other, other])
 
 
@@ -257,7 +257,7 @@ def test_what_a_compaction_of_an_insert_only_table_loses(
             .plan.rows_hive_will_drop[0]
             .endswith(f"/emptied/{emptied[0]}")
         )
-        lost = [f"the compaction that made {emptied[0]} left nothing there"]
+        lost = [f"the compaction that made {emptied[0]} left it empty"]
 
         def commit_and_wait_for_the_cleaner() -> None:
             table.commit()
@@ -298,7 +298,7 @@ def test_original_and_loaded_files(
     changes.check_row_ids(table, last)
     story.then(
         story.compact("major"),
-        lost={name: ["took in write ids"] for name in ("converted", "updated")},
+        lost={name: ["includes write ids"] for name in ("converted", "updated")},
     )
     story.then("DELETE FROM {t} WHERE id IN (3, 1001, 105)")
 
@@ -348,7 +348,7 @@ def test_another_table_under_the_name(
     hive_client.execute(f"DROP TABLE {table}")
     hive_client.execute(create)
     hive_client.execute(f"INSERT INTO {table} VALUES (2)")
-    changes.check(table, seen, ["it is another table of the name (id "])
+    changes.check(table, seen, ["it is another table of the same name (id "])
 
     seen = changes.take(table)
     hive_client.execute(f"ALTER TABLE {table} ADD COLUMNS (amount decimal(10,2))")
@@ -358,5 +358,5 @@ def test_another_table_under_the_name(
     hive_client.execute(f"ALTER TABLE {table} CHANGE COLUMN amount amount string")
     changes.check(table, seen, ["its column amount is string, before decimal(10,2)"])
     hive_client.execute(f"ALTER TABLE {table} CHANGE COLUMN id `_row_id` int")
-    with pytest.raises(UnreadableTableError, match="has a column _row_id, which its changes have"):
+    with pytest.raises(UnreadableTableError, match="has the name of a column that the changes add"):
         changes.take(table)

@@ -132,9 +132,8 @@ def lost(name: str, transaction: str) -> tuple[str, str]:
         f"Runtime Error in model {name} (models/{name}.sql) "
         f"[HIVEACID_TRANSACTION_LOST] Metastore transaction {transaction}, which held the "
         f"snapshot of {SOURCE}, is lost: the metastore has aborted it. Files of the snapshot may "
-        "be gone, so nothing read from now on can be trusted. Take a new snapshot. If that one "
-        "is lost, too, see in the metastore's log who aborted the transaction, or lower "
-        "heartbeat_interval. No target is replaced. Run dbt again.",
+        "be gone, so rows may be wrong from now on. Take a new snapshot. If it is lost, too, see "
+        "the metastore's log, or lower heartbeat_interval. No target is replaced. Run dbt again.",
     )
 
 

@@ -71,7 +71,7 @@ def test_a_row_that_hive_hides_again(forgetful: Differential, metastore: Metasto
     metastore.commit_txn(late.txn_id)
     assert _mark_goes_back(metastore, 2)
     assert forgetful.check(str(TABLE)).rows == [(1,)]
-    changes.check(str(TABLE), seen, ["write ids 3 had been seen and are no longer valid"])
+    changes.check(str(TABLE), seen, ["write ids 3 were read before and are no longer valid"])
     rebuilt = changes.take(str(TABLE))
 
     hive.execute(f"INSERT INTO {TABLE} VALUES (4)")

@@ -97,7 +97,7 @@ def test_paths_into_an_acid_table_are_refused(
         ):
             with pytest.raises(
                 RawAcidReferenceError,
-                match=f"There a transactional Hive table has its rows .{root}",
+                match=f"where a transactional Hive table has its rows .{root}",
             ):
                 snapshot.sql(sql.format(path=path, database=database))
 
@@ -120,7 +120,7 @@ def test_what_spark_may_do_with_an_acid_table(
     assert rows(f"select * from {database}.alike") == []
     assert rows(f"select * from {orders}") == expected
     for command in ("", " for all columns"):
-        with pytest.raises(AcidTargetError, match="Run the statement in Hive"):
+        with pytest.raises(AcidTargetError, match="Run it in Hive"):
             snapshot.sql(f"analyze table {orders} compute statistics{command}")
     properties = {row[0]: row[1] for row in session.sql(f"show tblproperties {orders}").collect()}
     assert not [key for key in properties if key.startswith("spark.sql.statistics")]

@@ -102,7 +102,7 @@ def test_in_mid_heartbeat(
     time.sleep(2)
     with caplog.at_level(logging.WARNING, "hiveacid"):
         mortal.kill()
-        assert eventually(lambda: "The metastore is now asked at" in caplog.text)
+        assert eventually(lambda: "The metastore is now called at" in caplog.text)
         snapshot.check_alive()
     snapshot.end()
     assert left(survivor) == []
@@ -170,7 +170,7 @@ def test_in_mid_run_of_dbt(mortal: HiveServer, survivor: HiveServer, tmp_path: P
     mortal.kill()
     output, _ = process.communicate(timeout=300)
     assert process.returncode == 0, output
-    assert "The metastore is now asked at" in output
+    assert "The metastore is now called at" in output
     with HiveClient(survivor.hs2_port) as hive:
         assert hive.query("SELECT count(*) FROM shop.slow") == [(120,)]
     assert left(survivor) == []

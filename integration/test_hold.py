@@ -201,7 +201,7 @@ def test_a_source_can_be_dropped_once_its_last_reader_has_ended(
     assert seen == report
     (hook,) = (r for name, r in outcome.items() if "on-run-end" in name and r["status"] == "error")
     assert f"the run has ended transaction {transaction['id']}" in hook["message"]
-    assert "Set `hold_until: run_end` in the profile" in hook["message"]
+    assert "set `hold_until: run_end` in the profile" in hook["message"]
     (line,) = watch.told("One snapshot of ")
     assert line.endswith(f"ended after {transaction['ended_after']}")
     assert_nothing_held(hive_client, database)
@@ -312,7 +312,7 @@ def test_a_node_whose_source_dbt_cannot_find_is_told_how_to_name_it(
     assert failed["unique_id"] == "model.test.hidden"
     assert f"Model hidden reads {database}.orders, but the run has ended" in failed["message"]
     advice = "-- depends_on: {{ source('shop', 'orders') }}"
-    assert f"name it in the node's SQL, too: `{advice}`" in failed["message"]
+    assert f"name it in the node's SQL: `{advice}`" in failed["message"]
 
     project.models(hidden=f"{hidden}\n{advice}")
     project.succeed("run")

@@ -68,8 +68,8 @@ def test_every_kind_of_target_follows_one_history(
     hive_client.execute("INSERT INTO orders VALUES (8, 80, 'new')")
     hive_client.compact("orders", "major")
     step()
-    lost = [warning for warning in incremental.warnings if "is built anew" in warning]
-    assert len(lost) == 3 and all("had not been seen" in warning for warning in lost)
+    lost = [warning for warning in incremental.warnings if "is rebuilt" in warning]
+    assert len(lost) == 3 and all("had not been read" in warning for warning in lost)
     step("UPDATE orders SET amount = 81 WHERE id = 8")
     assert incremental.warnings == []
 
@@ -103,7 +103,7 @@ def test_lost_partitions_are_compared_by_row_id(incremental: Incremental) -> Non
     incremental.assert_like_hive(models)
     assert incremental.version("delta_ids") == created + 1
     messages = {node.node.name: str(node.message) for node in node_results(result)}
-    assert "cannot be brought up to date from the changes of" in messages["strict"]
+    assert "cannot be updated from the changes of" in messages["strict"]
     assert "partition day=a: it was dropped" in messages["strict"]
     assert "base_0000004" in messages["strict"]
 
@@ -144,7 +144,7 @@ def test_keys_of_a_model(incremental: Incremental) -> None:
         if str(node.status) == "error"
     }
     assert failed.keys() == {"second", "wrong"}
-    assert f"{incremental.database}.names besides" in failed["second"]
+    assert f"{incremental.database}.names, whose changes" in failed["second"]
     assert "`max_write_ids` must be a whole number from 1 up, not 'two'" in failed["wrong"]
     for name in failed:
         (project.path / "models" / f"{name}.sql").unlink()
@@ -171,14 +171,14 @@ def test_keys_of_a_model(incremental: Incremental) -> None:
         ("3", "new", "30"),
     ]
     assert incremental.rows("bounded", "id") == [("1",), ("2",)]
-    assert not any("is built anew from" in warning for warning in incremental.warnings)
+    assert not any("is rebuilt from" in warning for warning in incremental.warnings)
 
     incremental.run("--select", "bounded")
     assert incremental.rows("bounded", "id") == [("1",), ("2",), ("3",)]
     # Now comes the update, which takes a key or row ids to apply.
     incremental.run("--select", "bounded")
     assert incremental.rows("bounded", "id, status") == [("1", "paid"), ("2", "new"), ("3", "new")]
-    assert any("were deleted or updated, which takes" in w for w in incremental.warnings)
+    assert any("were deleted or updated, and only a model with" in w for w in incremental.warnings)
 
     said: list[str] = []
     project.succeed(
@@ -242,7 +242,7 @@ def test_a_model_of_several_sources(incremental: Incremental) -> None:
     hive.execute("UPDATE names SET name = 'first' WHERE id = 1")
     messages = incremental.run()
     assert messages["by_region"] == "OK, 0 upserts, 1 delete"
-    assert "upsert" not in messages["by_name"], "built anew"
+    assert "upsert" not in messages["by_name"], "rebuilt"
     assert incremental.rows("by_name", "*") == [("1", "11", "first"), ("3", "30", "three")]
 
     # What a hook has made a view of is read all the same.
@@ -259,7 +259,7 @@ def test_a_model_of_several_sources(incremental: Incremental) -> None:
     )
     result = project.invoke("run")
     messages = {node.node.name: str(node.message) for node in node_results(result)}
-    assert "changes of the second source would be missed" in messages.pop("refused")
+    assert "whose changes would be missed" in messages.pop("refused")
     assert "reads acid_changes through a temporary view" in messages.pop("hidden")
     assert messages == dict.fromkeys(("by_region", "by_name"), "OK, no changes")
     hive.execute("UPDATE names SET name = 'third' WHERE id = 3")
@@ -291,7 +291,7 @@ def test_columns_that_come_and_are_renamed(incremental: Incremental) -> None:
         result = project.invoke("run", "--select", *by_id, *arguments)
         assert len(list(node_results(result))) == len(by_id)
         for node in node_results(result):
-            assert "by which rows are found again" in str(node.message)
+            assert "key column" in str(node.message)
 
     # The rows that are there would have no row id, by which they could be deleted.
     refused(*with_ids)

@@ -17,7 +17,7 @@ from integration.support.incremental import ORDERS, Incremental
 from integration.support.metastore import assert_nothing_held
 from integration.support.stopped_dbt import StoppedDbt, settings_like
 
-FASTER, REPLACES = "at the same time and was faster", "is about to replace"
+FASTER, REPLACES = "has changed", "is about to replace"
 
 #: The model that the second run builds anew.
 REBUILT = CrashPoint("parquet", "appending", "one file moved")

@@ -86,7 +86,7 @@ def test_other_places_and_insert_only_sources(incremental: Incremental, tmp_path
     hive.execute("INSERT INTO log VALUES (6, 60, 'new')")
     hive.compact(f"{incremental.database}.log", "major")
     step()
-    lost = [warning for warning in incremental.warnings if "is built anew" in warning]
+    lost = [warning for warning in incremental.warnings if "is rebuilt" in warning]
     assert len(lost) == len(logs), incremental.warnings
 
     # Files of another format, or in other directories, cannot be taken over.
@@ -323,7 +323,7 @@ def test_hooks_and_branches_that_read_the_changes(incremental: Incremental) -> N
         f"file_format='delta') }}}} select id from {{% if is_incremental() %}} {changes} "
         "{% else %} {{ ref('inner') }} {% endif %}",
     )
-    late = "reads acid_changes in a post-hook, when the changes are in"
+    late = "reads acid_changes in a post-hook, after the changes"
     assert late in failed(incremental, "run")["after"]
     hive.execute("UPDATE orders SET amount = 11 WHERE id = 1")
     wrong = failed(incremental, "run")

@@ -90,4 +90,4 @@ def test_a_run_that_dies_is_made_right_by_the_next(
     columns = project.artifact("catalog.json")["nodes"]["model.test.iceberg_ids"]["columns"]
     assert list(columns) == ["id", "twice", "status", "_hive_row_id"]
     # An update, which takes a key or row ids to apply.
-    assert any("iceberg_log is built anew" in warning for warning in in_lake.warnings)
+    assert any("iceberg_log is rebuilt" in warning for warning in in_lake.warnings)

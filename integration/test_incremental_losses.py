@@ -119,7 +119,7 @@ CASES = {
         ),
         (
             "partition p=compacted: the compaction that made base_0000005_v",
-            " took in write ids 3-5, which had not been seen",
+            " includes write ids 3-5, which had not been read",
             "partition p=overwritten: write id 6 replaced all rows (overwrite or truncate): "
             "base_0000006",
             "partition p=truncated: write id 7 replaced all rows (overwrite or truncate): "
@@ -128,7 +128,7 @@ CASES = {
             "/parts/p=dropped",
             "partition p=anew: it was dropped and created again (createTime ",
             "partition p=日: the compaction that made delta_0000001_0000005_v",
-            " left nothing there",
+            " left it empty",
             "(new write ids: 3-7)",
         ),
         (
@@ -151,7 +151,7 @@ CASES = {
             compact("major"),
         ),
         # Hive gives the original files of a converted table ten million write ids.
-        ("the compaction that made base_10000002_v", "took in write ids 10000001-10000002"),
+        ("the compaction that made base_10000002_v", "includes write ids 10000001-10000002"),
         ("UPDATE {t} SET amount = amount + 1",),
         by_row_ids=True,
     ),
@@ -167,7 +167,7 @@ CASES = {
             "partition p=a: it was moved from file:",
             "/places/p=a to file:",
             "/places_elsewhere;",
-            "partition p=c: the files of delta_0000001_0000001_0000 in it are not those",
+            "partition p=c: its files in delta_0000001_0000001_0000 are not the files that were",
             "partition p=b: it was dropped; it was at file:",
         ),
         ("UPDATE {t} SET amount = amount + 1",),
@@ -183,7 +183,7 @@ CASES = {
             )
         ),
         ("ALTER TABLE {t} RENAME TO {t}_before", "ALTER TABLE {t}_other RENAME TO {t}"),
-        ("it is another table of the name (id ", "(new write ids: 1-2)"),
+        ("it is another table of the same name (id ", "(new write ids: 1-2)"),
         ("UPDATE {t} SET amount = amount + 1",),
     ),
     "logs": Loss(
@@ -201,9 +201,9 @@ CASES = {
         ),
         (
             "partition p=minor: delta_0000001_0000005_v",
-            "had been seen together with those of write ids 3-5",
+            "mixes rows that were read before with rows of write ids 3-5",
             "partition p=major: the compaction that made base_0000005_v",
-            "had not been seen: its files do not tell which rows are theirs",
+            "had not been read: its files do not show which rows belong to them",
             "partition p=overwritten: write id 5 replaced all rows (overwrite or truncate): "
             "base_0000005",
             "partition p=dropped: it was dropped; it was at file:",
@@ -253,7 +253,7 @@ class Losses:
 
     def log_of(self, model: str) -> list[tuple[str, str]]:
         """What the log says of how a model's history was lost: levels and texts."""
-        ways = (f"Model {model} is built anew", f"Model {model} is compared with")
+        ways = (f"Model {model} is rebuilt", f"Model {model} is compared with")
         return [(level, text) for level, text in self.said if any(way in text for way in ways)]
 
     def assert_like_hive(self, name: str, on_loss: str) -> None:
@@ -275,7 +275,7 @@ class Losses:
             assert f"is compared with {table} by row ids: " in text
         else:
             assert level == "warn", text
-            assert f"is built anew from the whole of {table}: " in text
+            assert f"is rebuilt from the whole of {table}: " in text
         assert all(part in text for part in case.named), text
 
 
@@ -297,7 +297,7 @@ def test_each_loss_and_what_is_done(incremental: Incremental, hive: HiveServer) 
         status, message = results[f"{name}_error"]
         assert status == "error"
         table = losses.places[name].table
-        assert f"cannot be brought up to date from the changes of {table}: " in message
+        assert f"cannot be updated from the changes of {table}: " in message
         assert all(part in message for part in case.named), message
         assert "Run it with --full-refresh, or set `on_history_loss`" in message
         assert incremental.rows(f"{name}_error", "*") == before[name]

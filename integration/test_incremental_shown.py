@@ -1,4 +1,4 @@
-"""A target is built anew when rows that it has seen would be shown otherwise now."""
+"""A target is rebuilt when rows that it has seen would be shown otherwise now."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def test_rows_that_are_shown_otherwise_now(incremental: Incremental) -> None:
     hive.execute("ALTER TABLE events PARTITION COLUMN (p varchar(3))")
     hive.execute("ALTER TABLE log SET SERDEPROPERTIES ('serialization.null.format'='-')")
     of_events, of_log = sorted(warnings_of_run("UTC"))
-    built_anew = (
-        "[HIVEACID_WARN_FULL_REFRESH] Model of_{0} is built anew from the whole of {1}.{0}: "
-    )
+    built_anew = "[HIVEACID_WARN_FULL_REFRESH] Model of_{0} is rebuilt from the whole of {1}.{0}: "
     assert of_events == built_anew.format("events", database) + (
         "the type of its partition columns is p varchar(3), before p string (new write ids: 1-3)."
     )
-    assert of_log.startswith(built_anew.format("log", database) + "its files are read in another")
+    assert of_log.startswith(
+        built_anew.format("log", database) + "its files are now read differently"
+    )
     assert "SET SERDEPROPERTIES" in of_log
     assert warnings_of_run("UTC") == []
 

@@ -54,7 +54,7 @@ def test_states_are_shown_removed_and_never_made_of_nothing(
         for name in TARGETS:
             assert incremental.rows(name) == [], name
         incremental.run()
-        assert len(_about(incremental.warnings, "is built anew")) == len(TARGETS)
+        assert len(_about(incremental.warnings, "is rebuilt")) == len(TARGETS)
         incremental.assert_like_hive(TARGETS)
     for name in TARGETS:
         assert _has_state(incremental, name, "1"), name

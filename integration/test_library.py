@@ -192,8 +192,8 @@ def test_earlier_instants(shop: HiveClient, plain_spark: PlainSpark) -> None:
     printed = plain_spark.run("orders_as_of", 1)
     assert printed.splitlines() == [
         "as of write id 1 [1, 2, 3]",
-        "shop.orders as of timestamp '2999-01-31 12:00:00' is its write id 4, by the clock, for "
-        "the time has not passed.",
+        "shop.orders as of timestamp '2999-01-31 12:00:00' is at write id 4, according to the "
+        "clock, since the time is not in the past.",
         "as of a time [1, 2, 3]",
         "shop.orders, read optimized, is behind by 4 write ids of 4: 1-4.",
         "compacted []",
@@ -362,10 +362,10 @@ def test_a_snapshot_stays_in_its_process(
     hive: HiveServer, spark: SparkSession, numbers: str
 ) -> None:
     with hiveacid.snapshot(spark, hive.metastore_uri, [numbers]) as snapshot:
-        with pytest.raises(TypeError, match="A snapshot stays in the process that has taken it"):
+        with pytest.raises(TypeError, match="A snapshot cannot be pickled"):
             pickle.dumps(snapshot)
         is_large = F.udf(lambda id: snapshot.report() is None, "boolean")
-        with pytest.raises(pickle.PicklingError, match="A snapshot stays in the process"):
+        with pytest.raises(pickle.PicklingError, match="A snapshot cannot be pickled"):
             snapshot.table(numbers).select(is_large("id")).collect()
 
 

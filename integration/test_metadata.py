@@ -278,7 +278,7 @@ def test_freshness_is_the_time_of_the_newest_write_with_data(
     assert written == {"t": "major", "p": "p2", "first": "p1"}
     assert f"{t} was last written to not after " in "\n".join(said)
     assert f"{database}.empty is empty: it has no files" in found["empty"].message
-    assert f"{database}.plain is no transactional table" in found["plain"].message
+    assert f"{database}.plain is not a transactional table" in found["plain"].message
     assert not [line for line in said if any(word in line for word in LOCKS)]
 
     watch.do("truncate", "TRUNCATE TABLE p PARTITION (d=2)")

@@ -181,8 +181,8 @@ def test_the_partitions_of_a_source(
     result = dbt_project.invoke("run")
     messages = {node.node.name: str(node.message) for node in node_results(result)}
     assert (
-        f"The option `partitions` of the source {table} names month, year, by which the table is "
-        "not partitioned. Its partition keys: day, region."
+        f"The option `partitions` of the source {table} names month, year, but the table's "
+        "partition keys are: day, region."
     ) in messages["m_wrong"]
     for name, where in {
         "everything": "true",

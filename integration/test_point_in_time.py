@@ -154,12 +154,12 @@ def test_times_are_mapped_by_the_files(past: Past, said: list[str]) -> None:
         for timestamp in (in_tokyo, str(in_tokyo)):
             rows = snapshot.table(past.table, timestamp_as_of=timestamp).collect()
             assert canonical(rows) == first.shown
-        mapped = f"{past.table} as of timestamp '{in_tokyo}' is its write id 1, "
-        assert f"{mapped}by the modification times of its files." in said
+        mapped = f"{past.table} as of timestamp '{in_tokyo}' is at write id 1, "
+        assert f"{mapped}according to the modification times of its files." in said
         assert snapshot.table(past.table, timestamp_as_of="2001-01-01").collect() == []
         newest = snapshot.table(past.table, timestamp_as_of="2999-01-01").collect()
         assert canonical(newest) == second.shown
-        with pytest.raises(hiveacid.InvalidSettingError, match="'noon' is no timestamp"):
+        with pytest.raises(hiveacid.InvalidSettingError, match="'noon' is not a timestamp"):
             snapshot.table(past.table, timestamp_as_of="noon")
         feed = snapshot.table_changes(past.table, 0, 2).collect()
         shown = [(row["id"], row["_change_type"], row["_commit_version"]) for row in feed]

@@ -33,7 +33,7 @@ def test_nested_types(differential: Differential, hive_client: HiveClient, datab
         ),
         (
             "(a timestamp with local time zone) STORED AS ORC TBLPROPERTIES ({full_acid})",
-            r"column a \(timestamp with local time zone\) cannot be read: Spark's readers know no",
+            r"column a \(timestamp with local time zone\) cannot be read: Spark's readers do not ",
         ),
     ],
 )

@@ -232,13 +232,13 @@ def test_a_hive_that_shows_original_files(tmp_path: Path, spark: SparkSession) -
         place = server.warehouse / "shown"
         story.then(
             lambda: shutil.copy(place / "000000_0", place / "000000_0_copy_1"),
-            {"converted": ["the files of no ACID directory in it are not those"]},
+            {"converted": ["its files outside of ACID directories are not the files"]},
         )
         story.remember("converted")
         story.then("INSERT INTO {t} VALUES (5)")
         assert len(differential.check(table, where="id > 1").rows) == 6
         story.remember("all")
-        story.then(story.compact("major"), {"converted": ["took in write ids 3"]})
+        story.then(story.compact("major"), {"converted": ["includes write ids 3"]})
         assert len(differential.check(table, where="id > 1").rows) == 6
         story.then("INSERT OVERWRITE TABLE {t} SELECT 4", {"all": ["overw"]})
         assert differential.check(table, where="id > 1").rows == [(4,)]

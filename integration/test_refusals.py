@@ -68,7 +68,9 @@ def test_files_and_directories_that_hive_3_does_not_write(
         pyorc.Writer(file, ACID_FILE) as writer,
     ):
         writer.write((1, 1, 536870912, 0, 1, (1,)))
-    why = f"{table} cannot be read: file:{delta}/bucket_00000_0 holds updates or deletes among its"
+    why = (
+        f"{table} cannot be read: file:{delta}/bucket_00000_0 has updates or deletes in the format"
+    )
     assert why in refusal(differential, table)
     (delta / "_orc_acid_version").write_text("1")
     assert f"file:{delta}/_orc_acid_version cannot be read: " in refusal(differential, table)
@@ -82,8 +84,9 @@ def test_files_and_directories_that_hive_3_does_not_write(
     with pytest.raises(HiveSqlError, match='NumberFormatException: For input string: "0000_copy"'):
         differential.client.query(f"SELECT * FROM {database}.copied")
     assert (
-        f"has a directory that Hive cannot have made: '{delta.name}_copy' begins like an ACID "
-        "directory's name but is none. Move it away"
+        "cannot be read: it has a directory that Hive did not create: "
+        f"'{delta.name}_copy' looks like the name of an ACID directory, but is not one. Move the "
+        "directory"
     ) in refusal(differential, f"{database}.copied")
 
     delta = make_table("renamed")
@@ -205,8 +208,8 @@ def test_a_file_that_vanishes(
         if node.node.name == "early"
     )
     cleaner = (
-        f"Hive's cleaner has not removed it: transaction {transaction}, which holds this run's "
-        "snapshot, is still open"
+        f"Hive's cleaner has not removed the file: transaction {transaction}, which holds "
+        "this run's snapshot, is still open"
     )
     assert f"file:{moved['planned']} was in the plan of the read, and is gone." in messages["late"]
     assert f"{moved['running']}" in messages["during"]

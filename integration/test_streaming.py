@@ -95,7 +95,7 @@ def test_what_counts_of_a_file_that_is_being_written(
     with differential.pinned(table) as pinned:
         report = verify(differential.spark, pinned, differential.footers)
         assert report.problems == ()
-        assert any(f"the {length} bytes that count" in line for line in report.lines())
+        assert any(f"the {length} flushed bytes" in line for line in report.lines())
         assert len(copies(scratch_directory)) == 1
 
     batch.flushed(0, length)
@@ -127,18 +127,20 @@ def test_what_counts_of_a_file_that_is_being_written(
 
     with differential.pinned(table) as pinned:
         small = replace(pinned, scratch=scratch.Scratch(limit=0.0001))
-        with pytest.raises(UnreadableTableError, match="bucket_00000 is being written, and"):
+        with pytest.raises(
+            UnreadableTableError, match="bucket_00000 is still being written, and a copy"
+        ):
             plan_read(differential.spark, small, differential.footers)
 
     batch.flushed()
     with pytest.raises(HiveSqlError, match="flush_length found but is not readable"):
         hive_client.query(f"SELECT * FROM {table}")
-    with pytest.raises(UnreadableTableError, match="nothing says how much of it counts"):
+    with pytest.raises(UnreadableTableError, match="the flushed part of"):
         differential.read(table)
     batch.flushed(10**6)
     with pytest.raises(HiveSqlError):
         hive_client.query(f"SELECT * FROM {table}")
-    with pytest.raises(UnreadableTableError, match="and its writer says that 1000000 count"):
+    with pytest.raises(UnreadableTableError, match="but its writer has flushed 1000000"):
         differential.read(table)
     batch.side_file.unlink()
     batch.write(3)

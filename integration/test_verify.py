@@ -209,7 +209,7 @@ def test_files_that_hive_reads_in_another_way_are_named(
     }
     refused = {
         "number": "bucket_00007 may have rows that .*/bucket_00000 deletes",
-        "reversed": "delta_0000003_0000002 has its write ids reversed",
+        "reversed": "delta_0000003_0000002 cannot be read: its write ids are reversed",
     }
     hives = {"number": [1, 2], "events": [1, 2], "twice": None, "reversed": [1, 1]}
     for name, files in tables.items():

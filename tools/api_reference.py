@@ -159,7 +159,7 @@ def _alternatives(text: str) -> list[str]:
 
 
 def described(value: Any, fields: bool = True) -> str:
-    """Return a docstring as Markdown: its text, a table of arguments, a list of errors.
+    """Return a docstring as Markdown: its text, tables of arguments and attributes, errors.
 
     Without `fields` the attributes of a class are left out.
     """
@@ -177,7 +177,7 @@ def described(value: Any, fields: bool = True) -> str:
         if kind == "Attributes" and not fields:
             continue
         if kind in ("Args", "Attributes"):
-            parts.append(_table(pairs, types))
+            parts.append(_table("argument" if kind == "Args" else "attribute", pairs, types))
         elif kind == "Raises":
             parts.append("Raises:\n")
             parts.append("".join(f"- `{name}`: {meaning}\n" for name, meaning in pairs))
@@ -210,8 +210,8 @@ def _prose(text: str) -> str:
     return "\n".join(parts)
 
 
-def _table(pairs: list[tuple[str, str]], types: dict[str, str]) -> str:
-    rows = ["| argument | type | meaning |", "|---|---|---|"]
+def _table(heading: str, pairs: list[tuple[str, str]], types: dict[str, str]) -> str:
+    rows = [f"| {heading} | type | meaning |", "|---|---|---|"]
     for name, meaning in pairs:
         cell = meaning.replace("|", "\\|")
         rows.append(f"| `{name}` | {types.get(name, '')} | {cell[:1].upper()}{cell[1:]} |")

@@ -134,7 +134,7 @@ def pip_install(*requirements: str) -> None:
         "--disable-pip-version-check",
         "--no-color",
     ]
-    # Python compiles what it imports; pip would compile thousands of files that nobody imports.
+    # Python compiles what it imports; pip would compile thousands of files that are never imported.
     command += ["--no-compile", "-c", "constraints.txt", *requirements]
     output = []
     with subprocess.Popen(
@@ -148,9 +148,9 @@ def pip_install(*requirements: str) -> None:
         assert pip.stdout is not None
         for line in pip.stdout:
             output.append(line)
-            told = worth_telling(line)
-            if told:
-                print(f"    {told}", flush=True)
+            shown = progress_of(line)
+            if shown:
+                print(f"    {shown}", flush=True)
     if pip.returncode:
         tail = "".join(output[-30:])
         raise SetUpError(
@@ -158,7 +158,7 @@ def pip_install(*requirements: str) -> None:
         )
 
 
-def worth_telling(line: str) -> str:
+def progress_of(line: str) -> str:
     """Return what to print of a line of pip's output: a long step, or nothing."""
     download = re.search(r"Downloading (\S+?-\d[\d.]*\d)\S* \(([\d.]+) MB\)", line)
     if download:

@@ -30,7 +30,7 @@ NEWEST = "1.12.6"
 NOT_NEEDED = {"dbt-core-experimental-parser"}
 
 #: Directories of the unit tests that import dbt.
-ADAPTER_ROOMS = ["adapter", "incremental", "metadata", "sources", "spark", "targets"]
+ADAPTER_TESTS = ["adapter", "incremental", "metadata", "sources", "spark", "targets"]
 
 #: Tests that meet dbt-core's own code: its manifest and its events, the phases of a command, each
 #: materialization, threads, a separate process, and what dbt's suites expect of an adapter. Each
@@ -38,7 +38,7 @@ ADAPTER_ROOMS = ["adapter", "incremental", "metadata", "sources", "spark", "targ
 CUTS = {
     "short": [
         # The library's own tests import no dbt: they would show the same on each release.
-        [*(f"tests/unit/{room}" for room in ADAPTER_ROOMS), "tests/unit/test_conformance.py"],
+        [*(f"tests/unit/{name}" for name in ADAPTER_TESTS), "tests/unit/test_conformance.py"],
         ["integration/test_dbt_run.py"],
     ],
     "full": [

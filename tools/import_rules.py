@@ -39,10 +39,10 @@ FORBIDDEN = (
     (LIBRARY, "dbt", "the library must be importable without dbt"),
     (LIBRARY, "dbt_common", "the library must be importable without dbt"),
     (LIBRARY, "agate", "the library must be importable without dbt"),
-    (f"{ADAPTER}.spark", f"{ADAPTER}.incremental", "Spark's side knows no models"),
-    (f"{ADAPTER}.spark", f"{ADAPTER}.targets", "Spark's side knows no targets"),
-    (f"{ADAPTER}.targets", f"{ADAPTER}.incremental", "a target knows no run of a model"),
-    (ADAPTER, f"{ADAPTER}.impl", "nothing stands on the adapter's face"),
+    (f"{ADAPTER}.spark", f"{ADAPTER}.incremental", "spark must not depend on models"),
+    (f"{ADAPTER}.spark", f"{ADAPTER}.targets", "spark must not depend on targets"),
+    (f"{ADAPTER}.targets", f"{ADAPTER}.incremental", "targets must not depend on models"),
+    (ADAPTER, f"{ADAPTER}.impl", "impl is the top of the adapter"),
 )
 """Who must not import whom, and why. The adapter's package (`__init__`) may import `impl`."""
 
@@ -137,7 +137,7 @@ def find_taken(root: Path, allowed: frozenset[tuple[str, str]]) -> Iterator[str]
             elif name not in public:
                 taken.add((module, name))
     for module, name in sorted(allowed - taken):
-        yield f"{file} has {module}.{name}, which is public or which nobody takes: take it out"
+        yield f"{file} has {module}.{name}, which is public or not imported: remove it"
 
 
 def names_taken(source: str) -> Iterator[tuple[int, str, str | None]]:
@@ -165,14 +165,14 @@ def public_names(root: Path) -> frozenset[str]:
 def reason_against(found: Import) -> str | None:
     """Return why one import is not allowed; None if it is."""
     for importer, imported, reason in FORBIDDEN:
-        is_face = found.importer == ADAPTER and imported == f"{ADAPTER}.impl"
-        if is_in(found.importer, importer) and is_in(found.imported, imported) and not is_face:
+        is_package = found.importer == ADAPTER and imported == f"{ADAPTER}.impl"
+        if is_in(found.importer, importer) and is_in(found.imported, imported) and not is_package:
             return reason
     above, below = layer_of(found.importer), layer_of(found.imported)
-    if above is None or below is None or room_of(found.importer) == room_of(found.imported):
+    if above is None or below is None or part_of(found.importer) == part_of(found.imported):
         return None
     if below <= above:
-        return "it is not below in the library's stack"
+        return "it is not in a lower layer of the library"
     return None
 
 
@@ -181,7 +181,7 @@ def is_in(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
 
 
-def room_of(module: str) -> str | None:
+def part_of(module: str) -> str | None:
     """Return the first part of a library module's name after the library's own."""
     parts = module.split(".")
     return parts[1] if parts[0] == LIBRARY and len(parts) > 1 else None
@@ -189,8 +189,8 @@ def room_of(module: str) -> str | None:
 
 def layer_of(module: str) -> int | None:
     """Return the number of a library module's layer, 0 for the top; None outside all layers."""
-    room = room_of(module)
-    return next((i for i, rooms in enumerate(LAYERS) if room in rooms), None)
+    part = part_of(module)
+    return next((i for i, parts in enumerate(LAYERS) if part in parts), None)
 
 
 def find_circles(imports: list[Import]) -> Iterator[list[str]]:

@@ -53,16 +53,16 @@ def measure(root: Path) -> Iterator[tuple[str, str]]:
         for path in files_of(root, package)
     }
     lines = {path: source.count("\n") for path, source in sources.items()}
-    rooms = {path: n for path, n in lines.items() if path.name != "__init__.py"}
-    largest = max(rooms, key=lambda path: rooms[path])
+    modules = {path: n for path, n in lines.items() if path.name != "__init__.py"}
+    largest = max(modules, key=lambda path: modules[path])
     imports = read_imports(root)
     adapter = {path: text for path, text in sources.items() if path.is_relative_to(root / "dbt")}
     yield "modules", f"{len(sources):,}"
-    yield "modules without __init__", f"{len(rooms):,}"
+    yield "modules without __init__", f"{len(modules):,}"
     yield "lines", f"{sum(lines.values()):,}"
     yield "lines of code alone", f"{sum(map(count_code_lines, sources.values())):,}"
-    yield "median lines of a module without __init__", f"{median(rooms.values()):g}"
-    yield f"largest module, {largest.name}", f"{rooms[largest]:,}"
+    yield "median lines of a module without __init__", f"{median(modules.values()):g}"
+    yield f"largest module, {largest.name}", f"{modules[largest]:,}"
     yield "modules imported by exactly one other", f"{count_imported_once(imports):,}"
     yield "circles of imports, those for types too", f"{len(list(find_circles(imports))):,}"
     yield "`Any` in annotations below dbt/", f"{sum(map(count_any, adapter.values())):,}"

@@ -124,7 +124,7 @@ def parse_directory(name: str) -> BaseDir | DeltaDir | None:
             visibility_txn=int(match[5] or 0),
             is_delete=match[1] is not None,
         )
-    raise ValueError(f"{name!r} begins like an ACID directory's name but is none")
+    raise ValueError(f"{name!r} looks like the name of an ACID directory, but is not one")
 
 
 def try_parse_directory(name: str) -> BaseDir | DeltaDir | None:
@@ -197,7 +197,9 @@ class BucketProperty:
         """Return the column's value in version 1. Raises `ValueError` for a part out of range."""
         for part in (self.bucket, self.statement_id):
             if not 0 <= part <= _TWELVE_BITS:
-                raise ValueError(f"{self} does not fit the bucket column: 0 to {_TWELVE_BITS}")
+                raise ValueError(
+                    f"{self} is outside the range of the bucket column, 0 to {_TWELVE_BITS}"
+                )
         return (1 << _VERSION_SHIFT) | (self.bucket << _BUCKET_SHIFT) | self.statement_id
 
 

@@ -113,10 +113,10 @@ def _check_closed(state: AcidState) -> None:
     """Refuse files that are being written: HDFS reports their creation time, and no length."""
     for each in state.open_files:
         raise UnreadableTableError(
-            f"{each.file.path} is being written, and its time tells nothing of the writes in it: "
-            "HDFS keeps the time at which a file was created until the file is closed. Give the "
-            "source a loaded_at_field or a loaded_at_query, or wait until the writer has closed "
-            "the file.",
+            f"{each.file.path} is still being written, so its modification time is not that "
+            "of its last write: HDFS keeps the creation time until the file is closed. Give "
+            "the source a loaded_at_field or a loaded_at_query, or wait until the writer has "
+            "closed the file.",
             code="HIVEACID_FILE_BEING_WRITTEN_HAS_NO_TIME",
         )
 

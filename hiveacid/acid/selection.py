@@ -220,8 +220,9 @@ def _outside_of_others(listing: Listing, relative: str) -> str:
     top, *below = relative.split("/")
     if any(map(_is_acid_name, below[1:] if below[:1] == [top] else below)):
         raise UnreadableTableError(
-            f"{listing.location} has an ACID directory inside another directory: {relative}. "
-            "Move it away, or compact the table in Hive, and run again.",
+            f"{listing.location} cannot be read: it has an ACID directory inside another "
+            f"directory: {relative}. Move the inner directory out of the table, or compact "
+            "the table in Hive, then take a new snapshot.",
             code="HIVEACID_NESTED_ACID_DIRECTORY",
         )
     return top
@@ -236,8 +237,8 @@ def _parse(listing: Listing, name: str) -> BaseDir | DeltaDir:
         directory = parse_directory(name)
     except ValueError as error:
         raise UnreadableTableError(
-            f"{listing.location} has a directory that Hive cannot have made: {error}. Move "
-            "it away, and run again.",
+            f"{listing.location} cannot be read: it has a directory that Hive did not create: "
+            f"{error}. Move the directory out of the table, then take a new snapshot.",
             code="HIVEACID_UNKNOWN_ACID_DIRECTORY",
         ) from error
     assert directory is not None, name
@@ -253,11 +254,11 @@ def _refuse_reversed(listing: Listing, chosen: Iterable[DeltaDir]) -> None:
     for delta in chosen:
         if delta.min_write_id > delta.max_write_id:
             raise UnreadableTableError(
-                f"{listing.location}/{delta.name} has its write ids reversed, and Hive shows its "
-                "rows. A compaction that puts files together gives such a name below an open "
-                "write: Hive then shows each row twice, until the write has committed here or the "
-                "table is compacted. Run again then. If no compaction made the directory, find out "
-                "who wrote it: it may hold rows.",
+                f"{listing.location}/{delta.name} cannot be read: its write ids are reversed. "
+                "A merging compaction below an open write creates such a directory, and Hive "
+                "then shows each row twice. Take a new snapshot when the write has committed "
+                "here or the table is compacted. If no compaction created the directory, find "
+                "out who wrote it: it may hold rows.",
                 code="HIVEACID_REVERSED_WRITE_IDS",
             )
 
@@ -285,8 +286,8 @@ def _best_base(
     best = next((base for base in ordered if is_valid(base)), None)
     if best is None and any(base.name in compacted for base in ordered):
         raise UnreadableTableError(
-            f"{listing.location}: not enough history. The oldest base is {ordered[-1].name}, but "
-            f"{_why_none_is_valid(ordered, write_ids)}",
+            f"{listing.location} cannot be read in this snapshot: not enough history. The "
+            f"oldest base is {ordered[-1].name}, but {_why_none_is_valid(ordered, write_ids)}",
             code="HIVEACID_NOT_ENOUGH_HISTORY",
         )
     for base in ordered:
@@ -308,13 +309,13 @@ def _why_none_is_valid(bases: Sequence[BaseDir], write_ids: ValidWriteIdList) ->
         # The compactions are visible, so all their write ids had ended: the high-water mark has
         # gone back since. Without visibility transactions (Hive 3) this cannot be known.
         return (
-            f"the high-water mark of the write ids is {mark}: the metastore does not know of "
-            "higher ones until the next write, and Hive cannot read the table either. Insert a row "
-            "in Hive, and run again."
+            f"the high-water mark of the write ids is {mark}: the metastore knows no higher "
+            "ones until the next write, and Hive cannot read the table either. Insert a row "
+            "in Hive, then take a new snapshot."
         )
     return (
-        f"write ids {sorted(write_ids.invalid)} up to {mark} must not be seen. A compaction has "
-        "removed what this snapshot needs; run again with a new snapshot."
+        f"this snapshot must not see write ids {sorted(write_ids.invalid)} up to {mark}. A "
+        "compaction has removed the directories that the snapshot needs. Take a new snapshot."
     )
 
 
@@ -408,9 +409,9 @@ def _closed_files(
         side_file = side_files.get(file.relative + SIDE_FILE_SUFFIX)
         if file.relative in side_files:
             reason = (
-                "the length that a writer has flushed"
+                "the flushed length of a file that is being written"
                 if counts
-                else "the length that a writer had flushed, of no meaning"
+                else "a flushed length that does not apply"
             )
             skipped.append(Skipped(file.relative, reason))
         elif counts and side_file is not None:

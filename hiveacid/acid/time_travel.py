@@ -107,7 +107,7 @@ def obstacles(
         elif directory.write_id == BASE_OF_ORIGINALS:
             continue
         elif is_compacted(listing, directory):
-            why = "is a compaction that took in everything before, and the cleaner may have run"
+            why = "is a compaction of all writes before it, and the cleaner may have run"
             found.append(Obstacle(where, lowest, directory.write_id, why))
         elif cleaning.may_be_partial or not (
             _has_older(listing, directory, write_ids, valid_txns)

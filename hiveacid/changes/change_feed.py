@@ -56,8 +56,9 @@ def plan_between(
         instant, state = history.at(last), since
         if state is not None and state.write_ids.high_watermark > last:
             raise InvalidSettingError(
-                f"The state of {history.name} has seen write id {state.write_ids.high_watermark}, "
-                f"and its changes cannot go back to write id {last}. Give a later `until`.",
+                f"The changes of {history.name} cannot go back to write id {last}: the state "
+                f"given as `since` has seen write id {state.write_ids.high_watermark}. Give a "
+                "later `until`, or leave it out.",
                 code="HIVEACID_INVALID_CHANGE_RANGE",
             )
     return plan_changes(
@@ -80,9 +81,9 @@ def check_feed_names(table: Table) -> None:
     for column in (*table.storage.columns, *table.partition_keys):
         if column.name.lower() in (COMMIT_VERSION, COMMIT_TIMESTAMP):
             raise UnreadableTableError(
-                f"{table.name} has a column {column.name}, which the feed of its changes has next "
-                "to the table's columns. Rename it in Hive (ALTER TABLE … CHANGE COLUMN), or take "
-                "the rows of `changes`, which has other columns.",
+                f"Column {column.name} of {table.name} has the name of a column that the "
+                "change feed adds. Rename it in Hive (ALTER TABLE … CHANGE COLUMN), or use "
+                "`changes`, which adds other columns.",
                 code="HIVEACID_RESERVED_COLUMN_NAME",
             )
 

@@ -39,20 +39,20 @@ def find_point(spark: SparkSession, history: History, as_of: AsOf) -> Point:
     been committed later are left out.
 
     Raises:
-        InvalidSettingError: the text is no timestamp.
+        InvalidSettingError: the text is not a timestamp.
         InstantLostError: nothing shows which writes were committed at the time.
     """
     if as_of.version is not None:
         return Point(as_of.version)
     milliseconds = milliseconds_of(spark, str(as_of.timestamp))
     point, means = _at_time(history, as_of, milliseconds)
-    logger.info(f"{history.name} as of {as_of} is its write id {point}, by {means}.")
+    logger.info(f"{history.name} as of {as_of} is at write id {point}, according to {means}.")
     return point
 
 
 def _at_time(history: History, as_of: AsOf, milliseconds: int) -> tuple[Point, str]:
     if milliseconds >= time.time() * 1000:
-        return Point(history.newest), "the clock, for the time has not passed"
+        return Point(history.newest), "the clock, since the time is not in the past"
     events = history.evidence.events
     if events is not None:
         found = events.at(milliseconds / 1000, history.newest)
@@ -64,9 +64,9 @@ def _at_time(history: History, as_of: AsOf, milliseconds: int) -> tuple[Point, s
     by_files = times.at(milliseconds, history.pinned.write_ids)
     if isinstance(by_files, UnknownTime):
         raise InstantLostError(
-            f"{history.name} cannot be read as of {as_of}: which of its write ids "
-            f"{by_files.write_ids} had been committed then, neither {by_files.directory} nor "
-            "the metastore's notification log tells. "
+            f"{history.name} cannot be read as of {as_of}: neither {by_files.directory} nor "
+            "the metastore's notification log shows which of write ids "
+            f"{by_files.write_ids} had been committed by then. "
             f"{history.readable_after((by_files.write_ids.first or 1) - 1)} Give one of them as "
             "`version_as_of`.",
             code="HIVEACID_AMBIGUOUS_INSTANT",
@@ -79,7 +79,7 @@ def _file_times(history: History, listings: Iterable[Listing]) -> FileTimes:
     return file_times(
         listings,
         history.pinned.write_ids,
-        names_compactions=history.evidence.server.tells_compaction_transactions,
+        names_compactions=history.evidence.server.lists_compaction_transactions,
     )
 
 
@@ -98,8 +98,9 @@ def milliseconds_of(spark: SparkSession, text: str) -> int:
     (found,) = spark.sql(f"select {cast}").collect()[0]
     if found is None:
         raise InvalidSettingError(
-            f"{text!r} is no timestamp. Write it as '2026-01-31 12:00:00', with a zone if it is "
-            "another than the session's (spark.sql.session.timeZone): '2026-01-31 12:00:00+01:00'.",
+            f"{text!r} is not a timestamp. Write it as '2026-01-31 12:00:00', and add an "
+            "offset if it is not in the session's time zone (spark.sql.session.timeZone): "
+            "'2026-01-31 12:00:00+01:00'.",
             code="HIVEACID_INVALID_TIMESTAMP",
         )
     return int(found)

@@ -269,13 +269,13 @@ class History:
             return self._unpartitioned_removal(write_id)
         events, traces = self.evidence.events, self.evidence.server.traces_dropped_partitions
         if events is not None and events.drops_since(write_id, has_write_id=traces):
-            return "a partition was dropped since, by the metastore's notification log"
+            return "the metastore's notification log shows that a partition was dropped since"
         if events is not None and events.rules_out_drops(write_id, has_write_id=traces):
             return ""
         if not traces:
             return (
-                f"a metastore of version {self.evidence.server.version}, before Hive 4, does not "
-                "tell whether a partition was dropped or truncated since"
+                f"a metastore of version {self.evidence.server.version}, before Hive 4, does "
+                "not record whether a partition was dropped or truncated since"
             )
         dropped = self._unexplained.within(write_id + 1, self.newest)
         if dropped:
@@ -294,8 +294,8 @@ class History:
         after = self._unexplained.within(write_id + 1, self.newest)
         if before and (after or not self.evidence.server.traces_dropped_partitions):
             return (
-                f"nothing on disk is from write ids {before}, so the table may have been truncated "
-                "since (statements that wrote no row leave the same trace)"
+                f"no directory is from write ids {before}, so the table may have been "
+                "truncated since (statements that wrote no row leave the same trace)"
             )
         return ""
 

@@ -66,12 +66,12 @@ def table_losses(before: SourceState, now: SourceState) -> list[Loss]:
     found = []
     if before.table_id is not None and now.table_id is not None and before.table_id != now.table_id:
         found.append(
-            f"it is another table of the name (id {now.table_id} in the metastore, before "
-            f"{before.table_id})"
+            f"it is another table of the same name (id {now.table_id} in the metastore, "
+            f"before {before.table_id})"
         )
     elif before.create_time != now.create_time:
         found.append(
-            f"it is another table of the name (createTime {now.create_time}, before "
+            f"it is another table of the same name (createTime {now.create_time}, before "
             f"{before.create_time})"
         )
     elif before.is_full_acid != now.is_full_acid:
@@ -83,9 +83,9 @@ def table_losses(before: SourceState, now: SourceState) -> list[Loss]:
         gone = valid_only_in(before.write_ids, now.write_ids)
         if gone:
             found.append(
-                f"write ids {gone} had been seen and are no longer valid: the metastore was "
-                "restored from a backup, or does not know of them until the next write, as happens "
-                "in Hive 4 when a later transaction took a lower write id and was aborted"
+                f"write ids {gone} were read before and are no longer valid: the metastore "
+                "was restored from a backup, or has forgotten them until the next write (in "
+                "Hive 4, when a later transaction with a lower write id was aborted)"
             )
     if before.options != now.options:
         found.append(
@@ -141,7 +141,7 @@ def row_id_loss(now: CurrentLocation) -> Loss | None:
         return None
     what = (
         f"the compaction that made {base.directory.name} may have numbered the rows again "
-        "(REBALANCE), so that stored row ids no longer hold"
+        "(REBALANCE), so stored row ids are no longer valid"
     )
     return Loss(now.name, what, Extent.ROW_IDS)
 
@@ -181,19 +181,18 @@ def _other_files(before: SourceState, old: LocationState, now: CurrentLocation) 
         files = None
     if decoding is not None and not now.decoding.has_fingerprint(decoding):
         return (
-            "its files are read in another way than when they were seen: by another SerDe, by "
-            "other properties (SET SERDEPROPERTIES), or with other columns of the partition's own"
+            "its files are now read differently: with another SerDe, other properties (SET "
+            "SERDEPROPERTIES) or other columns of the partition"
         )
     if files is not None and is_contradicted(now.selected, files):
         return (
-            f"the files of {files[0] or 'no ACID directory'} in it are not those that had "
-            "been seen: another partition was given its name (RENAME PARTITION), or the files were "
-            "replaced"
+            f"its files {_where(files[0])} are not the files that were read before: another "
+            "partition was given its name (RENAME PARTITION), or the files were replaced"
         )
     if _has_other_originals(before, old, now):
         return (
-            "the files of no ACID directory in it are not those that had been seen: somebody has "
-            "added, removed or replaced files, which have no write id that would tell"
+            f"its files {_where('')} are not the files that were read before: somebody has added, "
+            "removed or replaced files, and such files have no write id"
         )
     # A compaction's transaction is in the name of its directory, and belongs to one location.
     for directory in now.selected.directories:
@@ -201,8 +200,8 @@ def _other_files(before: SourceState, old: LocationState, now: CurrentLocation) 
         seen_at = before.compacted_at.get(name, old.path)
         if seen_at != old.path:
             return (
-                f"{name} in it had been seen in {seen_at}: another partition was given its name "
-                "(RENAME PARTITION)"
+                f"{name} in it was read before in {seen_at}: another partition was given its "
+                "name (RENAME PARTITION)"
             )
     return None
 
@@ -231,15 +230,15 @@ def _gone_rows(
     emptied = _emptied(before, old, now)
     if emptied:
         return (
-            f"the compaction that made {', '.join(emptied)} left nothing there, and Hive 4.0 finds "
-            "nothing to compact where a path is not ASCII, nor in an insert-only table next to an "
-            "aborted and an open write id: rows and delete events may have gone"
+            f"the compaction that made {', '.join(emptied)} left it empty. Hive 4.0 finds "
+            "nothing to compact where a path is not ASCII, or in an insert-only table next to "
+            "an aborted and an open write id: rows and delete events may be lost"
         )
     for write_id in (old.last_write_id, 0 if old.originals else None):
         if write_id is not None and not covers(now.selected, write_id):
             return (
-                f"what write id {write_id} wrote has gone, and no compaction took it in: it "
-                "was truncated, or dropped and created again, without a trace"
+                f"the rows of write id {write_id} are gone, and no compaction includes them: the "
+                "table or partition was truncated, or dropped and created again, without a trace"
             )
     return None
 
@@ -252,8 +251,8 @@ def _mixed_rows(before: SourceState, now: CurrentLocation, new_ids: WriteIdRange
         low, high = directory.write_id_range
         if meets(directory, new_ids) and has_seen(before.write_ids, low, high):
             return (
-                f"{directory.directory.name} holds rows that had been seen together with those "
-                f"of write ids {new_ids.within(low, high)}, and insert-only rows carry no write id"
+                f"{directory.directory.name} mixes rows that were read before with rows of "
+                f"write ids {new_ids.within(low, high)}, and insert-only rows have no write id"
             )
     return None
 
@@ -296,7 +295,7 @@ def _lost_base(
     """Return why the base of a location does not keep the history; None if it does."""
     base = now.selected.base
     if base is None:
-        return None if old.base is None else f"its base {old.base} has gone"
+        return None if old.base is None else f"its base {old.base} is gone"
     directory = base_directory(base)
     write_id = directory.write_id
     if directory.name == old.base or write_id == BASE_OF_ORIGINALS:
@@ -307,10 +306,10 @@ def _lost_base(
             return None
         why = "it removed their delete events"
         if not before.is_full_acid:
-            why = "its files do not tell which rows are theirs"
+            why = "its files do not show which rows belong to them"
         return (
-            f"the compaction that made {directory.name} took in write ids {past}, which had not "
-            f"been seen: {why}"
+            f"the compaction that made {directory.name} includes write ids {past}, which had "
+            f"not been read: {why}"
         )
     if write_id in new_ids:
         return f"write id {write_id} replaced all rows (overwrite or truncate): {directory.name}"
@@ -318,3 +317,8 @@ def _lost_base(
         f"its base was {old.base or 'none'} and is {directory.name}, though write id {write_id} "
         "is not new"
     )
+
+
+def _where(directory: str) -> str:
+    """Return where files are, for a message; `OF_ORIGINALS` is not a directory's name."""
+    return f"in {directory}" if directory else "outside of ACID directories"

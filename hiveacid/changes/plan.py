@@ -223,9 +223,9 @@ def check_names(table: Table) -> None:
     for column in (*table.storage.columns, *table.partition_keys):
         if column.name.lower() in (CHANGE_TYPE, WRITE_ID, ROW_ID):
             raise UnreadableTableError(
-                f"{table.name} has a column {column.name}, which its changes have next to the "
-                "table's columns. Rename it in Hive (ALTER TABLE … CHANGE COLUMN), or read the "
-                "table as a whole, with source(…).",
+                f"Column {column.name} of {table.name} has the name of a column that the "
+                "changes add. Rename it in Hive (ALTER TABLE … CHANGE COLUMN), or read the "
+                "whole table in place of its changes.",
                 code="HIVEACID_RESERVED_COLUMN_NAME",
             )
 

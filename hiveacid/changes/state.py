@@ -285,8 +285,9 @@ class SourceState:
             return cls.from_json(json.loads(text))
         except ValueError as error:
             raise InvalidStateError(
-                f"A text of {len(text)} characters is not the state of a table: {error}. Give the "
-                "whole text that `state.to_text()` made, or none to read the table from the start."
+                f"A text of {len(text)} characters is not the state of a table: {error}. Give "
+                "the complete text of `state.to_text()`, or no state to read the table from "
+                "the start."
             ) from error
 
     @classmethod

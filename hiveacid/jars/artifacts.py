@@ -140,9 +140,9 @@ def _fetch_missing(
         raise FetchError(
             f"Could not fetch {names}{more} into {directory}.\n"
             + "\n".join(complaints[-15:])
-            + "\nCheck that this machine reaches Maven Central (https_proxy is respected), or name "
-            f"an Ivy settings file with a mirror in {SETTINGS_VARIABLE}. Then fetch again: what "
-            "has arrived is kept."
+            + "\nCheck that this machine reaches Maven Central (https_proxy is used), or name "
+            f"an Ivy settings file with a mirror in {SETTINGS_VARIABLE}. Then fetch again: "
+            "files that have arrived are kept."
         )
     shutil.rmtree(ivy_caches, ignore_errors=True)
     progress(f"fetched in {time.monotonic() - started:.0f} s")
@@ -227,15 +227,15 @@ class _Counter:
         self._total = total
         self._progress = progress
         self._count = 0
-        self._told = time.monotonic()
+        self._reported = time.monotonic()
         self._lock = threading.Lock()
 
     def add_one(self) -> None:
         with self._lock:
             self._count += 1
             now = time.monotonic()
-            if now - self._told >= 3:
-                self._told = now
+            if now - self._reported >= 3:
+                self._reported = now
                 self._progress(f"{self._count} of {self._total} files")
 
 

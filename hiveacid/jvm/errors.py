@@ -42,9 +42,10 @@ _SYMPTOMS = (
     ),
     (
         "failed strict managed table checks",
-        "[HIVEACID_NO_MANAGED_TABLES] The metastore keeps external and transactional tables only "
-        "(metastore.strict.managed.tables), and Spark makes a table external if it gets a "
-        "location. In dbt: set location_root, for models, seeds, snapshots and stored failures.",
+        "[HIVEACID_NO_MANAGED_TABLES] The metastore refuses managed tables that are not "
+        "transactional (metastore.strict.managed.tables). Give the table a location, which "
+        "makes it external. In dbt: set location_root, for models, seeds, snapshots and "
+        "stored failures.",
     ),
 )
 """Texts in Spark's errors, and the advice for each."""

@@ -352,8 +352,8 @@ class _Lister:
             return str(json.loads(content.toString("UTF-8"))["dataFormat"])
         except (ValueError, KeyError, TypeError) as error:
             raise UnreadableTableError(
-                f"{path} is not the JSON with a dataFormat that Hive writes ({error}). "
-                "Restore the file, or run a major compaction in Hive.",
+                f"{path} cannot be read: it is not JSON with a dataFormat, as Hive writes it "
+                f"({error}). Restore the file, or run a major compaction in Hive.",
                 code="HIVEACID_INVALID_METADATA_FILE",
             ) from error
 
@@ -373,8 +373,9 @@ def _by_parent(
             directory, parent = above, parents.get(above)
             if parent is None:
                 raise UnreadableTableError(
-                    f"{directories[0].path} cannot be listed: its file system lists {status[0]} in "
-                    "it.",
+                    f"{directories[0].path} cannot be listed: its file system returned "
+                    f"{status[0]}, which is not in it. Check the settings of the file system "
+                    "(`spark.hadoop.…`), and report the case.",
                     code="HIVEACID_LISTING_FAILED",
                 )
         yield parent, name, status

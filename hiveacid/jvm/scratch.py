@@ -61,17 +61,18 @@ class Scratch:
         with self._lock:
             if self._ended:
                 raise SnapshotEndedError(
-                    f"{file.path} is being written, and is read from a snapshot that has ended: "
-                    "its copies were removed. Take a new snapshot."
+                    f"{file.path} cannot be read: it was still being written, and its copy "
+                    "was removed when the snapshot ended. Take a new snapshot."
                 )
             if file.path not in self._found:
                 try:
                     self._found[file.path] = look()
                 except JAVA_ERRORS as error:
                     raise UnreadableTableError(
-                        f"{file.path} is being written, and what counts of it cannot be copied: "
-                        f"{java_exception(error).toString()}. Check that Spark may read it and "
-                        "write to the scratch directory (`scratch_directory`).",
+                        f"The flushed part of {file.path}, which is still being written, "
+                        f"cannot be copied: {java_exception(error).toString()}. Check that "
+                        "Spark may read the file and write to the scratch directory "
+                        "(`scratch_directory`).",
                         code="HIVEACID_COPY_OF_OPEN_FILE_FAILED",
                     ) from error
             found: Found = self._found[file.path]
@@ -91,10 +92,10 @@ class Scratch:
         with self._lock:
             if self._copied + length > self._limit:
                 raise UnreadableTableError(
-                    f"{file.path} is being written, and Spark can read no part of a file: "
-                    f"{human_bytes(length)} of it count, and must be copied. With them, the copies "
-                    f"of this snapshot would have more than {human_bytes(self._limit)}. Allow more "
-                    "(`open_files_limit`), or wait until the writer has closed the file.",
+                    f"{file.path} is still being written, and a copy of its flushed "
+                    f"{human_bytes(length)} would exceed the limit of "
+                    f"{human_bytes(self._limit)} for all copies of this snapshot. Raise "
+                    "`open_files_limit`, or wait until the writer has closed the file.",
                     code="HIVEACID_OPEN_FILES_LIMIT",
                 )
             copy = self._copy(spark, java(spark.sparkContext, PATH)(file.path), length)
@@ -116,7 +117,7 @@ class Scratch:
                 file_system.delete(directory, True)
                 file_system.cancelDeleteOnExit(directory)
             except Exception as error:  # the JVM may have ended before
-                logger.debug(f"Copies of files that are being written are left: {error}")
+                logger.debug(f"Copies of files that are being written were not removed: {error}")
 
     def _copy(self, spark: SparkSession, path: JavaObject, length: int) -> str:
         file_system = path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
@@ -136,8 +137,9 @@ class Scratch:
                 source.close()
             if copied != length:
                 raise UnreadableTableError(
-                    f"{path.toString()} has {copied} bytes, and its writer says that {length} "
-                    "count. If this stays so, the file was cut: see the log of the writer.",
+                    f"{path.toString()} has {copied} bytes, but its writer has flushed "
+                    f"{length}. Take a new snapshot. If the error remains, the file was "
+                    "truncated: see the writer's log.",
                     code="HIVEACID_FILE_SHORTER_THAN_FLUSHED",
                 )
         except BaseException:

@@ -255,7 +255,8 @@ class MetastoreClient:
                 # A set in place of a list: read as empty it would make open transactions visible.
                 raise WriteIdsNotSupportedError(
                     "The metastore lists open transactions in the form of Hive 2: it is older "
-                    "than Hive 3 and has no write ids, so no snapshot can be taken."
+                    "than Hive 3 and has no write ids, so no snapshot can be taken. Upgrade "
+                    "the metastore, or read the tables through Hive."
                 )
             return conversion.valid_txns_from_thrift(response)
 
@@ -302,8 +303,8 @@ class MetastoreClient:
         missing = [name for name in by_full_name.values() if name not in lists]
         if missing:
             raise MetastoreError(
-                f"The metastore gave no write ids for {', '.join(map(str, missing))}. See its log, "
-                "and try again.",
+                f"The metastore returned no write ids for {', '.join(map(str, missing))}. See "
+                "its log, and try again.",
                 code="HIVEACID_NO_WRITE_IDS",
             )
         return lists
@@ -511,7 +512,7 @@ class MetastoreClient:
         if self._is_true(MIN_HISTORY_LEVEL, "true"):
             raise MetastoreError(
                 f"The metastore (version {version}) forgets which write ids belong to open "
-                f"transactions, so that uncommitted rows are shown, by Hive itself, too: "
+                "transactions, so readers, Hive included, would show uncommitted rows: "
                 f"{MIN_HISTORY_WRITE_IDS} and {MIN_HISTORY_LEVEL} are both true there. Set "
                 f"{MIN_HISTORY_LEVEL} to false in the metastore's configuration.",
                 code="HIVEACID_METASTORE_FORGETS_OPEN_WRITE_IDS",

@@ -115,7 +115,7 @@ class Connection:
         self._opened.transport.close()
 
     def other_protocol(self) -> str | None:
-        """Return what the server speaks instead of Thrift, by what it has just sent."""
+        """Return the protocol that the server speaks instead of Thrift; None if it is unknown."""
         transport = self._opened.transport
         if not isinstance(transport, TBufferedTransport):
             return None
@@ -151,9 +151,9 @@ def connect(
             failures.append(f"  {address}: {_reason(error, connect_timeout)}")
     tried = "\n".join(failures)
     if advice:
-        told = "\n".join(dict.fromkeys(advice))
+        advised = "\n".join(dict.fromkeys(advice))
         raise MetastoreSecurityError(
-            f"Could not connect to the Hive metastore. Tried:\n{tried}\n{told}"
+            f"Could not connect to the Hive metastore. Tried:\n{tried}\n{advised}"
         )
     raise MetastoreUnavailableError(
         f"Could not connect to the Hive metastore. Tried:\n{tried}\n"
@@ -273,9 +273,8 @@ class Channel:
     def _log_move(self, address: Address) -> None:
         if self._last not in (None, address):
             logger.warning(
-                "[HIVEACID_WARN_METASTORE_SWITCHED] "
-                f"The metastore is now asked at {address}, no longer at {self._last}: "
-                f"{self._failure}"
+                "[HIVEACID_WARN_METASTORE_SWITCHED] The metastore is now called at "
+                f"{address}, no longer at {self._last}: {self._failure}"
             )
         self._last = address
 

@@ -52,8 +52,8 @@ def unavailable(
     if protocol is not None:
         return MetastoreUnavailableError(
             f"The Hive metastore at {address} failed in {call} for {subject}: it speaks "
-            f"{protocol}, and this client plain Thrift. Set auth, use_ssl or use_http_transport "
-            "to what the metastore asks for.",
+            f"{protocol}, and this client plain Thrift. Set auth, use_ssl or "
+            "use_http_transport as the metastore requires.",
             code="HIVEACID_METASTORE_PROTOCOL_DIFFERS",
         )
     inner = getattr(error, "inner", None) or error
@@ -64,14 +64,14 @@ def unavailable(
     elif is_closed(error):
         reason = "it closed the connection"
         advice = (
-            "Check the metastore's log. A metastore that asks for Kerberos or TLS does this, too, "
-            "to a client that speaks neither: set auth or use_ssl."
+            "Check the metastore's log. A metastore with Kerberos or TLS also closes the "
+            "connections of clients without them: set auth or use_ssl."
         )
     else:
         reason = f"{type(inner).__name__}: {inner}"
         advice = (
-            "Check that metastore_uri is the thrift address of a Hive metastore, and whether the "
-            "metastore asks for Kerberos, TLS or HTTP (auth, use_ssl, use_http_transport)."
+            "Check that metastore_uri is the thrift address of a Hive metastore, and whether "
+            "the metastore requires Kerberos, TLS or HTTP (auth, use_ssl, use_http_transport)."
         )
     return MetastoreUnavailableError(
         f"The Hive metastore at {address} failed in {call} for {subject}: {reason}. {advice}"

@@ -340,7 +340,7 @@ class ServerInfo:
         return self._is_hive_4 or _CLOUDERA_HIVE_3.fullmatch(self.version) is not None
 
     @property
-    def tells_compaction_transactions(self) -> bool:
+    def lists_compaction_transactions(self) -> bool:
         """Whether a compaction that has a transaction is listed with it, as in Hive 4.
 
         Apache Hive 3 compacts without transactions; other vendors' releases of it may not.

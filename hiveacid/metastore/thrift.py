@@ -427,7 +427,7 @@ class ThriftMetastore(ThriftHiveMetastore.Client):
                 raise declared_error
         if success is None and _returns_a_value(call):
             raise TApplicationException(
-                TApplicationException.MISSING_RESULT, f"{call.name} answered without a result"
+                TApplicationException.MISSING_RESULT, f"{call.name} returned no result"
             )
         return success
 

@@ -70,10 +70,10 @@ def check_versions(
     for file in older:
         if (known[file].operations or found.get(file)) != _ONLY_INSERTS:
             raise UnreadableTableError(
-                f"{table} cannot be read: {file.path} holds updates or deletes among its inserts, "
-                "as a Hive before version 3 writes them. Later ones show updated rows twice and "
-                "deleted rows again, and their compactions keep them so. Let the Hive that wrote "
-                "the file run a major compaction, and read what it makes.",
+                f"{table} cannot be read: {file.path} has updates or deletes in the format of "
+                "Hive 2. Later versions of Hive show updated rows twice and deleted rows "
+                "again, also after their own compactions. Run a major compaction in the Hive "
+                "that wrote the file.",
                 code="HIVEACID_DELETES_OF_HIVE_2",
             )
 

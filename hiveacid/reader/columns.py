@@ -65,8 +65,9 @@ def table_columns(table: Table) -> TableColumns:
     for column in (*table.storage.columns, *table.partition_keys):
         if column.name.lower().startswith(RESERVED_PREFIX):
             raise UnreadableTableError(
-                f"{table.name}: the name of column {column.name} begins with {RESERVED_PREFIX}, "
-                "as the reader's own columns do. Rename it in Hive (ALTER TABLE … CHANGE COLUMN).",
+                f"Column {column.name} of {table.name} begins with {RESERVED_PREFIX}, which "
+                "is reserved for the reader's own columns. Rename it in Hive (ALTER TABLE … "
+                "CHANGE COLUMN).",
                 code="HIVEACID_RESERVED_COLUMN_NAME",
             )
     for key in table.partition_keys:
@@ -93,9 +94,9 @@ def column_field(table: TableName, column: models.Column) -> StructField:
     except ValueError as error:
         if "timestamp with local time zone" in column.type.lower():
             raise UnreadableTableError(
-                f"{table}: column {column.name} ({column.type}) cannot be read: {error}. Hive 4 "
-                "writes such a column to ORC, and then cannot read any column of the table. Let "
-                "its writer write the table again, with another type for the column.",
+                f"{table}: column {column.name} ({column.type}) cannot be read: {error}. Hive "
+                "4 writes such a column to ORC, and then cannot read any column of the table. "
+                "Write the table again with another type for the column.",
                 code="HIVEACID_UNSUPPORTED_COLUMN_TYPE",
             ) from error
         raise UnreadableTableError(
@@ -131,8 +132,8 @@ def refuse_unions_in_orc(columns: TableColumns) -> None:
     """
     refuse_unions(
         columns,
-        "Spark's reader of ORC knows no uniontype, and reads no other column of a file that has "
-        "one. Hive shows it",
+        "Spark's ORC reader does not support uniontype, and fails on every column of a file "
+        "with one. Hive shows it",
     )
 
 
@@ -156,10 +157,11 @@ def partition_values(
             first = next(p for p, value in zip(partitions, values, strict=True) if value in wrong)
             name = partition_name(columns.partition.names, first.values)
             raise UnreadableTableError(
-                f"{columns.table}: the value of partition {name} is no {hive_type}, which its "
-                f"column {field.name} is now. Hive shows another value or NULL. Write its rows to "
-                "a partition with a value of the type and drop it, or give the column its previous "
-                "type back (ALTER TABLE … PARTITION COLUMN).",
+                f"{columns.table}: partition {name} cannot be read: its value is not a valid "
+                f"{hive_type}, the present type of column {field.name}. Hive shows another "
+                "value or NULL. Give the column its previous type (ALTER TABLE … PARTITION "
+                "COLUMN), or write the rows to a partition with a valid value and drop this "
+                "one.",
                 code="HIVEACID_INVALID_PARTITION_VALUE",
             )
         value = _value(number, values, field.dataType)

@@ -70,8 +70,8 @@ def ask_file(
     except JAVA_ERRORS as error:
         raise UnreadableTableError(
             f"{file.path} ({file.length} bytes) cannot be read as {format}: "
-            f"{java_exception(error).toString()}. If the file is gone, the run lost its lock or "
-            "somebody removed the file by hand. If the file is damaged, restore it.",
+            f"{java_exception(error).toString()}. If the file is gone, the snapshot lost its "
+            "lock or somebody removed the file by hand. If the file is damaged, restore it.",
             code="HIVEACID_UNREADABLE_FILE",
         ) from error
 
@@ -113,9 +113,10 @@ def check_codecs(spark: SparkSession, files: Iterable[ListedFile]) -> None:
         path = java(spark.sparkContext, "org.apache.hadoop.fs.Path")(file.path)
         if factory.getCodec(path) is None:
             raise UnreadableTableError(
-                f"{file.path} is compressed by a codec that Spark does not have. Add its jar to "
-                "`spark.jars`, and the codecs of Hive's `io.compression.codecs` to "
-                "server_side_parameters (`spark.hadoop.io.compression.codecs`).",
+                f"{file.path} cannot be read: it is compressed by a codec that Spark does not "
+                "have. Add the codec's jar to `spark.jars`, and the codecs of Hive's "
+                "`io.compression.codecs` to server_side_parameters "
+                "(`spark.hadoop.io.compression.codecs`).",
                 code="HIVEACID_UNKNOWN_COMPRESSION_CODEC",
             )
 

@@ -88,7 +88,7 @@ def _delete_files(
         for file in directory.files:
             footer = footers[file]
             if not footer.is_acid or not is_bucket_file(file.name):
-                raise pinned.refusal(f"{file.path} is in a delete delta but no delete file")
+                raise pinned.refusal(f"{file.path} is in a delete delta but is not a delete file")
             deletes.append(
                 DeleteFile(file, location.partition, footer.rows, hides_rows, footer.row_id_range)
             )
@@ -155,9 +155,9 @@ def _check_numbers(
         return
     for file, delete in _of_other_numbers(data, deletes):
         raise pinned.refusal(
-            f"{file.file.path} may have rows that {delete.file.path} deletes. Hive applies delete "
-            "events only to files of the same number: it shows these rows, or fails. Where it "
-            "shows them, a major compaction in Hive writes them"
+            f"{file.file.path} may have rows that {delete.file.path} deletes. Hive applies "
+            "delete events only to files of the same number: it shows these rows, or fails. "
+            "If Hive shows the rows, run a major compaction there"
         )
 
 

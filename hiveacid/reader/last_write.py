@@ -108,7 +108,8 @@ def find_last_write(
             if attempt == LOOKS:
                 raise
     raise CompactedMeanwhileError(
-        f"{seen.table.name} was compacted each of the {LOOKS} times that its files were listed."
+        f"{seen.table.name} was compacted each of the {LOOKS} times that its files were "
+        "listed. Try again."
     )
 
 

@@ -116,10 +116,11 @@ def check_there(pinned: UnlockedTable, listings: Sequence[Listing]) -> None:
         first, *others = (listing.location for listing in listings)
         rest = f", nor do the {len(others)} other locations of its partitions" if others else ""
         raise UnreadableTableError(
-            f"{pinned.table.name} was written to (up to write id {highest}), but {first} does not "
-            f"exist for Spark{rest}. Check that Spark sees the file system that Hive writes to "
-            "(mounts; `spark.hadoop.fs.defaultFS` and other settings in "
-            "`server_side_parameters`). If the rows may be gone, make the directory again.",
+            f"{pinned.table.name} was written to (up to write id {highest}), but {first} does "
+            f"not exist for Spark{rest}. Check that Spark sees the file system that Hive "
+            "writes to (mounts; `spark.hadoop.fs.defaultFS` and other settings in "
+            "`server_side_parameters`). If the rows were removed on purpose, create the "
+            "directory again.",
             code="HIVEACID_LOCATION_NOT_VISIBLE",
         )
 
@@ -133,9 +134,10 @@ def _check_apart(pinned: UnlockedTable, listings: Sequence[Listing]) -> None:
         seen.update(paths)
         if len(seen) != seen_before + len(paths):
             raise UnreadableTableError(
-                f"{pinned.table.name} cannot be read: {listing.location} is the location of one of "
-                "its partitions, and files there are listed for another one as well. Give each "
-                "partition a directory of its own (ALTER TABLE … PARTITION … SET LOCATION).",
+                f"{pinned.table.name} cannot be read: {listing.location} is the location of "
+                "one of its partitions, and its files belong to another partition, too. Give "
+                "each partition a directory of its own (ALTER TABLE … PARTITION … SET "
+                "LOCATION).",
                 code="HIVEACID_PARTITIONS_SHARE_A_LOCATION",
             )
 

@@ -78,7 +78,7 @@ def _settled(spark: SparkSession, pinned: PinnedTable, state: AcidState) -> Acid
         deltas=tuple(map(with_files, state.deltas)),
         skipped=(
             *state.skipped,
-            *chain.from_iterable(_told(each, part) for each, part in found.items()),
+            *chain.from_iterable(_skipped(each, part) for each, part in found.items()),
         ),
         open_files=(),
     )
@@ -116,9 +116,9 @@ def _look(
         return Flushed(ListedFile(file.relative, file.path, length, time), None)
     if length is None:
         raise UnreadableTableError(
-            f"{side_file.path} holds no length: {file.path} is being written, and nothing says "
-            "how much of it counts. Hive cannot read the table either. Wait until the writer "
-            "has flushed.",
+            f"{side_file.path} holds no length, so the flushed part of {file.path}, which is "
+            "still being written, is unknown. Hive cannot read the table either. Wait until "
+            "the writer has flushed.",
             code="HIVEACID_NO_FLUSHED_LENGTH",
         )
     if length == 0:
@@ -139,12 +139,12 @@ def _last_length(spark: SparkSession, file_system: JavaObject, side_path: JavaOb
     return int.from_bytes(numbers[whole - _LONG : whole], "big") if whole else None
 
 
-def _told(each: OpenFile, part: Flushed) -> Iterator[Skipped]:
+def _skipped(each: OpenFile, part: Flushed) -> Iterator[Skipped]:
     """Yield the report's entry for an open file. The side file has an entry already."""
     if part.length is None:
         return
     reason = (
-        f"its writer has not closed it: the {part.length} bytes that count are read from a copy"
+        f"its writer has not closed it: the {part.length} flushed bytes are read from a copy"
         if part.length
         else "its writer has not closed it, and has flushed no rows yet"
     )

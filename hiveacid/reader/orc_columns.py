@@ -56,10 +56,10 @@ def in_table_order(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) -> 
     if pinned.orc_columns is OrcColumns.UNKNOWN:
         found = next((a, b) for a, b in zip(footer.columns, names, strict=False) if a != b)
         raise UnreadableTableError(
-            f"{pinned.table.name} cannot be read: {file.path} has a column {found[0]} where the "
-            f"table has {found[1]}. Hive 3 shows NULL for {found[1]} there, unless its setting "
-            "orc.force.positional.evolution is true: then it shows the values. Set orc_columns to "
-            "`name` for the first, or to `position` for the second.",
+            f"{pinned.table.name} cannot be read: {file.path} has a column {found[0]} where "
+            f"the table has {found[1]}. Hive 3 shows NULL for {found[1]} by default, and the "
+            "values if orc.force.positional.evolution is true. Set orc_columns to `name` for "
+            "NULL, or to `position` for the values.",
             code="HIVEACID_RENAMED_ORC_COLUMN",
         )
     positions = {name: i for i, name in enumerate(footer.columns)}
@@ -83,9 +83,9 @@ def refuse_without_names(pinned: PinnedTable, file: ListedFile, footer: OrcFoote
     """
     if footer.columns and not _has_names(footer):
         raise UnreadableTableError(
-            f"{pinned.table.name} cannot be read: {file.path} has only columns with names such as "
-            "_col0, which ORC takes for columns without names. Let Hive copy the table to one with "
-            "other names, and read the copy.",
+            f"{pinned.table.name} cannot be read: {file.path} has only columns with names "
+            "such as _col0, which ORC treats as columns without names. Let Hive copy the "
+            "table to one with other names, and read the copy.",
             code="HIVEACID_UNNAMED_ORC_COLUMNS",
         )
 
@@ -110,9 +110,10 @@ def converted_columns(pinned: PinnedTable, file: ListedFile, footer: OrcFooter) 
     for type_, file_type in zip(types, footer.types, strict=False):
         if file_type and type_ != file_type and differ_in_case(type_, file_type):
             raise UnreadableTableError(
-                f"{pinned.table.name}: {file.path} has names in another case inside of a column "
-                f"({file_type}, in the table {type_}), for which Hive shows NULL, and Spark the "
-                "values. Load files with the names of the table.",
+                f"{pinned.table.name}: names of nested fields in {file.path} differ in case "
+                f"from the table's ({file_type}, in the table {type_}). Hive shows NULL for "
+                "such fields, and Spark shows the values. Write the file again with the "
+                "table's names.",
                 code="HIVEACID_COLUMN_NAME_CASE_DIFFERS",
             )
     return tuple(

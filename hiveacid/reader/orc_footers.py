@@ -210,7 +210,9 @@ class _FooterReader:
                 return [found for file in files for found in self.read([file])]
             file, reason = files[0], _reason(error)
             if "java.io.FileNotFoundException" in reason:
-                raise VanishedFileError(f"{file.path} was listed, and is gone.") from error
+                raise VanishedFileError(
+                    f"{file.path} was listed, and is gone. Take a new snapshot."
+                ) from error
             raise UnreadableTableError(
                 f"{file.path} ({file.length} bytes) cannot be read as ORC: {reason}. The "
                 "file is damaged, or Spark's user may not read it: restore the file, or its "

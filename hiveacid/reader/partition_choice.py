@@ -146,9 +146,8 @@ class PartitionChoice:
         unknown = [key for key, _ in self.values if key not in types]
         if unknown:
             raise InvalidSettingError(
-                f"The option `partitions` of the source {table} names "
-                f"{', '.join(unknown)}, by which the table is not partitioned. Its partition keys: "
-                f"{', '.join(types) or 'none'}.",
+                f"The option `partitions` of the source {table} names {', '.join(unknown)}, but "
+                f"the table's partition keys are: {', '.join(types) or 'none'}.",
                 code="HIVEACID_INVALID_PARTITIONS",
             )
         altered = [
@@ -158,10 +157,10 @@ class PartitionChoice:
         ]
         if altered:
             raise InvalidSettingError(
-                f"The option `partitions` of the source {table} has "
-                f"{', '.join(altered)}. YAML makes numbers and booleans of values without quotes, "
-                "and their text changes: 01 becomes 1, 1.10 becomes 1.1, NO becomes false. Put "
-                "such values into quotes, as in month: '01'.",
+                f"The option `partitions` of the source {table} has {', '.join(altered)}. "
+                "YAML reads values without quotes as numbers and booleans, and changes their "
+                "text: 01 becomes 1, 1.10 becomes 1.1, NO becomes false. Quote such values, "
+                "as in month: '01'.",
                 code="HIVEACID_INVALID_PARTITIONS",
             )
 
@@ -177,7 +176,7 @@ def _as_text(key: object, value: object) -> str | None:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, datetime) and (value.microsecond or value.tzinfo):
-        raise ValueError(f"{key} has a time that YAML has changed to {value}; put it into quotes")
+        raise ValueError(f"{key} has a time that YAML has changed to {value}; quote it")
     if isinstance(value, int | float | date):
         return str(value)
     raise ValueError(f"{key} has {value!r}")

@@ -136,12 +136,12 @@ def _as_type(column: Column, old: DataType, new: DataType) -> Column:
     if isinstance(old, _NESTED) or isinstance(new, _NESTED):
         raise ValueError("Hive converts no array, map or struct to another kind of value")
     if isinstance(old, TimestampType) and isinstance(new, _TEXTS):
-        raise ValueError("Hive's text has nanoseconds, which Spark's timestamps have not")
+        raise ValueError("Hive's text has nanoseconds, which Spark's timestamps do not have")
     if isinstance(old, IntegralType) and isinstance(new, IntegralType):
         if INTEGER_BITS[type(new)] < INTEGER_BITS[type(old)]:
             column = _low_bits(column, INTEGER_BITS[type(new)])
     elif not _is_cast_alike(old, new):
-        raise ValueError("Hive converts such values otherwise than Spark")
+        raise ValueError("Hive converts such values differently from Spark")
     if isinstance(new, FloatType):
         # Hive rounds twice (`PrimitiveObjectInspectorUtils.getFloat`).
         column = try_cast(column, DoubleType())

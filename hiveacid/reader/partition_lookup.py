@@ -100,7 +100,11 @@ def number_by_path(path: Column, numbers: Mapping[str, int]) -> Column:
     )
     unknown = F.raise_error(
         F.concat(
-            F.lit("[HIVEACID_UNPLANNED_FILE] a row came from a file that was not planned: "), path
+            F.lit(
+                "[HIVEACID_UNPLANNED_FILE] a row came from a file that was not planned. Read the "
+                "table again, and report the case if it happens again. The file: "
+            ),
+            path,
         )
     )
     known = F.get(numbers_column(table.hashes, "bigint"), slot) == key_hash

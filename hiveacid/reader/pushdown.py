@@ -96,7 +96,7 @@ def search_arguments_of_command(
         with active(spark):
             plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(sql)
     execution = execution_of(spark.sparkContext, spark._jsparkSession, plan)
-    if not _is_a(spark, execution.analyzed(), "Command") or _tells_time(spark, sql, execution):
+    if not _is_a(spark, execution.analyzed(), "Command") or _reads_clock(spark, sql, execution):
         return {}
     return search_arguments(spark, execution)
 
@@ -135,7 +135,7 @@ def pushed_down(spark: SparkSession, arguments: Mapping[str, str]) -> Iterator[N
             spark.conf.set(f"{_SETTING}.{number}", _matched_by_all(spark.sparkContext))
 
 
-def _tells_time(spark: SparkSession, sql: str, execution: JavaObject) -> bool:
+def _reads_clock(spark: SparkSession, sql: str, execution: JavaObject) -> bool:
     """Return whether a plan has `current_date` or the like, or may have had `date 'today'`.
 
     The parser replaces `date 'today'` by the day.

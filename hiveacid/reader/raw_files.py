@@ -96,7 +96,7 @@ def raw_data_files(
             try:
                 bucket_property = BucketProperty(bucket, statement_id).encode()
             except ValueError as error:
-                raise pinned.refusal(f"the name of {file.path} says {error}") from error
+                raise pinned.refusal(f"the name of {file.path} is not valid: {error}") from error
             row_ids = RowPositions(write_id, bucket_property, first_row)
         yield DataFile(
             file,

@@ -135,8 +135,9 @@ class RawScan:
         if (found := partitions.getNumPartitions()) != len(splits):
             raise UnreadableTableError(
                 f"{self.columns.table} cannot be read: Spark divides its original files into "
-                f"{found} parts, not into the {len(splits)} that are planned. Report it, with the "
-                "version of Spark; a major compaction in Hive takes away the need to divide them.",
+                f"{found} parts, and the plan has {len(splits)}. Run a major compaction in "
+                "Hive, after which no file is divided, and report the case with the version "
+                "of Spark.",
                 code="HIVEACID_SPLITS_DIFFER_FROM_PLAN",
             )
         live = of_partitions(self.spark, live, partitions, hit)
@@ -224,8 +225,9 @@ class PlacedRows:
         is_planned &= F.when(place == 0, is_of_split).otherwise(F.lit(True))
         wrong = F.raise_error(
             F.lit(
-                "[HIVEACID_SPLITS_DIFFER_FROM_PLAN] "
-                "Spark has divided original files in another way than planned"
+                "[HIVEACID_SPLITS_DIFFER_FROM_PLAN] Spark divides original files differently "
+                "from the plan. Run a major compaction in Hive, and report the case with the "
+                "version of Spark."
             )
         )
         counted = F.monotonically_increasing_id().bitwiseAND(F.lit(_IN_PARTITION))

@@ -56,11 +56,11 @@ class ReadWarnings:
             with self._lock:
                 self._to_be_lost[name] = tuple(rows_hive_will_drop)
             logger.warning(
-                "[HIVEACID_WARN_ROWS_HIVE_WILL_DROP] "
-                f"{name} has rows that Hive is going to lose: a compaction has left "
-                f"{first_few(rows_hive_will_drop, _SHOWN)} without any file. The rows that it "
-                "had to take in are still there, and are read, but Hive's cleaner will remove "
-                "them. Copy the table in Hive before that (CREATE TABLE … AS SELECT)."
+                f"[HIVEACID_WARN_ROWS_HIVE_WILL_DROP] Hive is going to lose rows of {name}: a "
+                f"compaction has left {first_few(rows_hive_will_drop, _SHOWN)} without any "
+                "file. The rows that belong there are still in older directories, and are "
+                "read, but Hive's cleaner will remove these directories. Copy the table in "
+                "Hive before that (CREATE TABLE … AS SELECT)."
             )
 
     def warn_of_missing(self, name: TableName, missing: Sequence[str]) -> None:
@@ -72,10 +72,10 @@ class ReadWarnings:
         """
         if missing and self._is_first(name, "missing"):
             logger.warning(
-                "[HIVEACID_WARN_PARTITION_WITHOUT_DIRECTORY] "
-                f"{name} has partitions without a directory: {first_few(missing, _SHOWN)}. They "
-                "are read as empty, as Hive does. If Hive shows rows of them, Spark does not see "
-                "the file system that they are on; else drop them, or make the directories again."
+                f"[HIVEACID_WARN_PARTITION_WITHOUT_DIRECTORY] {name} has partitions without a "
+                f"directory: {first_few(missing, _SHOWN)}. They are read as empty, as Hive "
+                "does. If Hive shows rows of them, Spark does not see their file system: "
+                "check its settings. Otherwise drop the partitions, or create the directories."
             )
 
     def warn_of_ignored_files(self, name: TableName, files: Sequence[ListedFile]) -> None:
@@ -85,14 +85,14 @@ class ReadWarnings:
             name: the table.
             files: see `ReadPlan.ignored_files`.
         """
-        if files and self._is_first(name, "passed over"):
+        if files and self._is_first(name, "ignored files"):
             size = human_bytes(sum(file.length for file in files))
             logger.warning(
-                "[HIVEACID_WARN_IGNORED_FILES] "
-                f"{name} has {pluralize(len(files), 'file')} ({size}) in no base and no delta, "
-                f"such as {files[0].path}. Hive does not show their rows in an insert-only table, "
-                "and they are not read. To bring the rows in, let Hive move the files into the "
-                "table: LOAD DATA INPATH … INTO TABLE …."
+                f"[HIVEACID_WARN_IGNORED_FILES] {name} has {pluralize(len(files), 'file')} "
+                f"({size}) outside of all bases and deltas, such as {files[0].path}. The "
+                "files are not read, and Hive does not show their rows in an insert-only "
+                "table either. To add the rows, load the files in Hive: LOAD DATA INPATH … "
+                "INTO TABLE …."
             )
 
     def warn_of_unseen(self, pinned: PinnedTable) -> None:
@@ -101,10 +101,10 @@ class ReadWarnings:
         if pinned.unseen and self._is_first(name, "unseen"):
             writes = first_few([f"{table} (write id {ids})" for table, ids in pinned.unseen], 3)
             logger.warning(
-                "[HIVEACID_WARN_STALE_MATERIALIZED_VIEW] "
-                f"{name} is a materialized view that Hive has not rebuilt since writes to "
-                f"{writes}. It is read as it is, as Hive's SELECT * FROM the view does. To bring "
-                "it up to date, run ALTER MATERIALIZED VIEW … REBUILD in Hive."
+                f"[HIVEACID_WARN_STALE_MATERIALIZED_VIEW] {name} is a materialized view that "
+                f"Hive has not rebuilt since writes to {writes}. It is read as it is, as "
+                "Hive's SELECT * FROM the view does. To refresh it, run ALTER MATERIALIZED "
+                "VIEW … REBUILD in Hive."
             )
 
     def warn_of_foreign(self, name: TableName, foreign: Sequence[tuple[str, int]]) -> None:
@@ -129,9 +129,10 @@ class ReadWarnings:
         if self._is_first(name, "unknown compactions"):
             logger.warning(
                 "[HIVEACID_WARN_UNKNOWN_COMPACTIONS] "
-                f"{name} has directories of compactions that the snapshot does not see. Its "
-                "rows are those that Hive shows. Whether another metastore has made the "
-                f"directories, as REPL LOAD brings them, could not be asked: {error.message}"
+                f"{name} has directories of compactions that the snapshot does not see. The rows "
+                "read are those that Hive shows. Only changes of the table need to know whether "
+                "another metastore made the directories (REPL LOAD copies such directories), and "
+                f"the metastore did not say: {error.message}"
             )
 
     def warn_of_unknown(self, table: UnlockedTable, choice: PartitionChoice) -> None:
@@ -139,9 +140,9 @@ class ReadWarnings:
         name, unknown = table.table.name, choice.unknown_in(table)
         if unknown and self._is_first(name, f"unknown: {choice}"):
             logger.warning(
-                "[HIVEACID_WARN_UNKNOWN_PARTITION] "
-                f"{name} has no partition {', '.join(unknown)}, which the option `partitions` of "
-                "the source names."
+                f"[HIVEACID_WARN_UNKNOWN_PARTITION] {name} has no partition "
+                f"{', '.join(unknown)}, which the option `partitions` of the source names. "
+                "Compare the value with SHOW PARTITIONS in Hive."
             )
 
     def _is_first(self, table: TableName, subject: str) -> bool:
@@ -156,9 +157,8 @@ def about_foreign(name: TableName, foreign: Sequence[tuple[str, int]]) -> str:
     paths = first_few([path for path, _ in foreign], _SHOWN)
     highest = max(transaction for _, transaction in foreign)
     return (
-        f"{name} has rows that Hive does not show yet: {paths} was made by a compaction of another "
-        "metastore, as REPL LOAD brings it, and this metastore's transactions had not passed its "
-        f"transaction when the snapshot was taken. Hive shows the rows once transaction {highest} "
-        "has ended here, or is forgotten if it was aborted. Until then the rows that Hive shows "
-        "are read."
+        f"{name} has rows that Hive does not show yet: a compaction of another metastore made "
+        f"{paths} (REPL LOAD copies such directories). Hive shows the rows once transaction "
+        f"{highest} has ended in this metastore, or is forgotten after an abort. Until then, "
+        "reads show the same rows as Hive."
     )

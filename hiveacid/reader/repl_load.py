@@ -46,6 +46,6 @@ def find_compactions_of_other_metastore(
     if not unknown:
         return []
     own = {compaction.transaction_id for compaction in client.get_compactions(name)}
-    if own == {None} and not server.tells_compaction_transactions:
+    if own == {None} and not server.lists_compaction_transactions:
         return [(path, number) for path, number in unknown if number > now.high_watermark]
     return [(path, number) for path, number in unknown if number not in own]

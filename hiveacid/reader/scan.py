@@ -276,7 +276,9 @@ def scan(
             if "[PATH_NOT_FOUND]" not in str(error):
                 raise
             gone = str(error).partition("not exist: ")[2].partition(". SQLSTATE")[0]
-            raise VanishedFileError(f"{gone} was in the plan of the read, and is gone.") from error
+            raise VanishedFileError(
+                f"{gone} was in the plan of the read, and is gone. Take a new snapshot."
+            ) from error
         if looked_up is not files or session is not None:
             index = _INDEXES.of(spark, files)
             frame = with_files(spark, frame, index, session)
@@ -341,9 +343,9 @@ def _check(seen: Sequence[str], files: Sequence[ListedFile]) -> dict[str, Listed
         surplus = sorted(found.keys() - planned.keys())
         raise UnreadableTableError(
             f"Spark would read {len(seen)} files where {len(files)} are planned; missing: "
-            f"{first_few(missing, 3) or 'none'}; surplus: {first_few(surplus, 3) or 'none'}. Spark "
-            "passes over names that it treats as hidden; let Hive write the table again, or report "
-            "the case.",
+            f"{first_few(missing, 3) or 'none'}; surplus: {first_few(surplus, 3) or 'none'}. "
+            "Spark skips names that it treats as hidden: let Hive write the table again, or "
+            "report the case.",
             code="HIVEACID_FILES_DIFFER_FROM_PLAN",
         )
     return {found[path]: file for path, file in planned.items()}

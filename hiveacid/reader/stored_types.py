@@ -74,10 +74,10 @@ def stored_types(
         elif format == "parquet" and _differs_inside(stored, field.dataType):
             raise UnreadableTableError(
                 f"{columns.table}: {file.path} has {stored.simpleString()} for column "
-                f"{field.name}, which is {hive_type} now, and Hive shows something else in it "
-                "than Spark (NULL for a struct without any field in the file and for a number "
-                "without room, a double made of a float for an int). Let Hive write the rows "
-                "again, by a major compaction.",
+                f"{field.name}, which is {hive_type} now. For such a file Hive and Spark show "
+                "different values (in Hive, NULL for a number that does not fit and for a "
+                "struct with no field in the file, and a double with the precision of a float "
+                "for an int). Run a major compaction in Hive.",
                 code="HIVEACID_STORED_TYPE_DIFFERS",
             )
         elif not _SPARK_WIDENS:
@@ -96,10 +96,10 @@ def _check_case(columns: TableColumns, file: ListedFile, types: StructType) -> N
             field.name != field.name.lower() or differ_in_case(hive_type, file_type)
         ):
             raise UnreadableTableError(
-                f"{columns.table}: {file.path} has names in another case in column "
-                f"{field.name.lower()} ({field.name} {file_type}, in the table {hive_type}), "
-                "for which Hive shows NULL, and Spark the values. Load files with the names of the "
-                "table.",
+                f"{columns.table}: names in {file.path} differ in case from the table's in "
+                f"column {field.name.lower()} ({field.name} {file_type}, in the table "
+                f"{hive_type}). Hive shows NULL for such names, and Spark shows the values. "
+                "Write the file again with the table's names.",
                 code="HIVEACID_COLUMN_NAME_CASE_DIFFERS",
             )
 
@@ -118,7 +118,7 @@ def is_converted(format: str, stored: DataType, wanted: DataType) -> bool:
         return to_float or (isinstance(stored, LongType) and isinstance(wanted, DoubleType))
     if isinstance(stored, (*_INTEGERS, DecimalType)):
         others = (*_FLOATING, DecimalType, StringType)
-        return isinstance(wanted, others) or _may_lack_room(stored, wanted)
+        return isinstance(wanted, others) or _may_not_fit(stored, wanted)
     return isinstance(stored, _FLOATING) and isinstance(wanted, StringType)
 
 
@@ -178,14 +178,14 @@ def _differs_inside(stored: DataType, wanted: DataType) -> bool:
         return _differs_inside(stored.keyType, wanted.keyType) or _differs_inside(
             stored.valueType, wanted.valueType
         )
-    if isinstance(stored, UnsignedType) or _may_lack_room(stored, wanted):
+    if isinstance(stored, UnsignedType) or _may_not_fit(stored, wanted):
         return True
     return (isinstance(stored, _UP_TO_32_BITS) and isinstance(wanted, DoubleType)) or (
         isinstance(stored, DecimalType) and isinstance(wanted, StringType)
     )
 
 
-def _may_lack_room(stored: DataType, wanted: DataType) -> bool:
+def _may_not_fit(stored: DataType, wanted: DataType) -> bool:
     """Return whether some numbers of the stored type are out of the wanted integer type's range."""
     if not isinstance(wanted, _INTEGERS):
         return False

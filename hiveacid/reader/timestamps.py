@@ -151,10 +151,10 @@ def orc_clock(spark: SparkSession, columns: StructType) -> WallClock:
         if others:
             option = "extraJavaOptions: -Duser.timezone=UTC"
             raise UnreadableTableError(
-                "Timestamps in ORC files are read by the time zone of the Java process that reads "
-                f"them. Spark's driver has {clock.file_zone}, and executors have "
-                f"{', '.join(sorted(others))}, so they would be shown at other times than Hive "
-                f"shows. Give all processes one zone: `spark.driver.{option}` and "
+                "Timestamps in ORC files are read in the time zone of the Java process that "
+                f"reads them. Spark's driver has {clock.file_zone}, and executors have "
+                f"{', '.join(sorted(others))}, so their times would differ from Hive's. Give "
+                f"all processes one zone: `spark.driver.{option}` and "
                 f"`spark.executor.{option}` in server_side_parameters.",
                 code="HIVEACID_JVM_TIME_ZONES_DIFFER",
             )

@@ -153,7 +153,7 @@ def struct_fields(struct: str) -> list[tuple[str, str]]:
     """
     inside = re.fullmatch(r"struct<(.*)>", struct, re.DOTALL)
     if inside is None:
-        raise ValueError(f"{struct!r} is no struct")
+        raise ValueError(f"{struct!r} is not a struct")
     parts = [""]
     depth = 0
     for token in _FIELD_TOKEN.findall(inside[1]):
@@ -165,7 +165,7 @@ def struct_fields(struct: str) -> list[tuple[str, str]]:
     if parts == [""]:
         return []
     if len(parts) % 2:
-        raise ValueError(f"{struct!r} is no struct")
+        raise ValueError(f"{struct!r} is not a struct")
     names = [_unquoted(name) for name in parts[::2]]
     return list(zip(names, parts[1::2], strict=True))
 
@@ -212,7 +212,7 @@ class _Parser:
             return _WITH_LENGTH[name](*parameters)
         if name in _PRIMITIVES:
             return _PRIMITIVES[name]
-        raise ValueError(f"Spark's readers know no {name}")
+        raise ValueError(f"Spark's readers do not support {name}")
 
     def _struct(self) -> StructType:
         self._expect("<")
@@ -273,7 +273,7 @@ class _Parser:
             self._fail()
 
     def _fail(self) -> None:
-        raise ValueError(f"{self._text!r} is no Hive type")
+        raise ValueError(f"{self._text!r} is not a Hive type")
 
 
 def differ_in_case(one: str, other: str) -> bool:

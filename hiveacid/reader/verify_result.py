@@ -89,8 +89,8 @@ class Verification:
             f"{self.events.hits} deleted, {self.shown} shown"
         )
         yield (
-            f"delete events: {self.events.total}, of which {self.events.repeated} name a row once "
-            "more"
+            f"delete events: {self.events.total}, of which {self.events.repeated} repeat "
+            "another one"
         )
         for reason, count in sorted((self.events.explained or {}).items()):
             yield f"  without a row: {count}: {reason}"

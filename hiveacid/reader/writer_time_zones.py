@@ -22,10 +22,7 @@ _BY_JAVA = "parquet-mr"
 """Prefix of the `created_by` of Parquet's Java library. Hive reads the timestamps of all other
 writers as local times, without a time zone (`ParquetRecordReaderBase.getSplit`)."""
 
-_REMEDY = (
-    "Set `parquet_time_zone`, on the source or in the profile, to the time zone of the Java that "
-    "wrote the file, as Hive's own Java has it"
-)
+_REMEDY = "Set `parquet_time_zone`, on the source or in the profile, to this time zone"
 _AGAIN = "let Hive write the rows again: INSERT OVERWRITE TABLE … SELECT * FROM the same table."
 
 
@@ -158,11 +155,11 @@ def writer_times(
 
 def _refuse_old(date: Column, _: DataType) -> Column:
     """Return the date, or an error if it is before the Gregorian calendar; NULL stays NULL."""
-    told = (
-        " holds a date before 1582-10-15 that a Spark wrote in its legacy calendar, and Spark's "
-        f"reader shows such a date otherwise than Hive. To read it, {_AGAIN}"
+    reason = (
+        " holds a date before 1582-10-15 that Spark wrote in its legacy calendar and that "
+        f"Spark's reader shows differently from Hive. To read it, {_AGAIN}"
     )
-    message = F.concat(F.lit("[HIVEACID_AMBIGUOUS_OLD_TIME] "), F.col(FILE_PATH), F.lit(told))
+    message = F.concat(F.lit("[HIVEACID_AMBIGUOUS_OLD_TIME] "), F.col(FILE_PATH), F.lit(reason))
     is_old = date < F.lit("1582-10-15").cast("date")
     return F.when(is_old, F.raise_error(message)).otherwise(date)
 
@@ -182,8 +179,9 @@ def _of_kinds(
         return _without_rebased(header, INT96, plain)
     if len(kinds) > 1:
         return Stamps(
-            refusal=" stores the timestamps inside of one column in several ways "
-            f"({', '.join(kinds)}), which Spark shows alike. To read the column, {_AGAIN}"
+            refusal=" stores the timestamps inside of one column in several encodings "
+            f"({', '.join(kinds)}), which Spark does not distinguish. To read the column, "
+            f"{_AGAIN}"
         )
     unit, _, is_utc = kinds[0].partition(",")
     if is_utc == "true" and time_zone is None:
@@ -202,8 +200,8 @@ def _without_rebased(header: FileHeader, way: str, stamps: Stamps) -> Stamps:
         return stamps
     return replace(
         stamps,
-        refusal=" holds a timestamp before 1900 that a Spark wrote in its legacy calendar, and "
-        f"Spark's reader shows such a timestamp otherwise than Hive. To read it, {_AGAIN}",
+        refusal=" holds a timestamp before 1900 that Spark wrote in its legacy calendar and that "
+        f"Spark's reader shows differently from Hive. To read it, {_AGAIN}",
         refuses_old=True,
     )
 

@@ -28,10 +28,7 @@ CLOCK_TOLERANCE = 10
 CONVERSION_WRITE_ID = 10_000_000
 """A table that Hive converts to a transactional one gets only write ids above this one."""
 
-_ADVICE = (
-    "Take a new snapshot, and do not change the table's structure meanwhile; tables that are named "
-    "when the snapshot is opened are locked before it is taken."
-)
+_ADVICE = "Take a new snapshot, and name the table when you open it."
 
 
 def nothing_explained(pinned: PinnedTable, write_ids: frozenset[int]) -> frozenset[int]:
@@ -72,8 +69,8 @@ def check_unchanged(
         when = datetime.fromtimestamp(created, tz=timezone.utc)
         raise ConcurrentDdlError(
             f"{name} was created at {when:%Y-%m-%d %H:%M:%S} UTC, when the snapshot was taken or "
-            f"later (transaction {pinned.transaction_id}). The snapshot holds nothing of it, and "
-            f"the rows of a previous table of this name, if any, are gone. {_ADVICE}"
+            f"later (transaction {pinned.transaction_id}). The snapshot has no rows of it, and "
+            f"rows of a previous table of this name are gone. {_ADVICE}"
         )
     if not sees_any and lowest > CONVERSION_WRITE_ID:
         raise ConcurrentDdlError(
@@ -88,19 +85,18 @@ def check_unchanged(
         ids = ", ".join(map(str, sorted(missing)))
         raise ConcurrentDdlError(
             f"{name} was changed after the snapshot was taken (transaction "
-            f"{pinned.transaction_id}), in a way that may have removed rows of the snapshot, such "
-            f"as DROP PARTITION or ALTER TABLE: nothing on disk explains write id {ids}. (An "
-            f"INSERT that wrote no row leaves the same trace.) {_ADVICE}"
+            f"{pinned.transaction_id}), and rows of the snapshot may be gone (DROP PARTITION, "
+            f"ALTER TABLE): no directory is from write id {ids}. (An INSERT without rows leaves "
+            f"the same trace.) {_ADVICE}"
         )
     if server.traces_dropped_partitions:
         return
     if pinned.table.partition_keys and not rules_out_drops(pinned):
         raise ConcurrentDdlError(
             f"{name} has partitions and was not locked when the snapshot was taken (transaction "
-            f"{pinned.transaction_id}). A metastore of version {server.version}, before Hive 4, "
-            "does not tell whether a partition was dropped or truncated since, and it has no "
-            "notification log that rules it out. Name the table when the snapshot is opened, so "
-            "that it is locked with the others.",
+            f"{pinned.transaction_id}). A metastore before Hive 4 ({server.version}) does not "
+            "record whether partitions were dropped or truncated since, and no notification log "
+            f"rules it out. {_ADVICE}",
             code="HIVEACID_LATE_TABLE",
         )
     if pinned.table.partition_keys:
@@ -112,11 +108,9 @@ def check_unchanged(
     if shown and unexplained(pinned, shown) == shown and not rules_out_drops(pinned):
         raise ConcurrentDdlError(
             f"{name} was not locked when the snapshot was taken (transaction "
-            f"{pinned.transaction_id}), and nothing on disk is from the write ids that the "
-            f"snapshot shows. A metastore of version {server.version}, before Hive 4, does not "
-            "tell whether the table was truncated since, and it has no notification log that rules "
-            "it out. Name the table when the snapshot is opened, so that it is locked with the "
-            "others.",
+            f"{pinned.transaction_id}), and no directory is from its write ids. A metastore before "
+            f"Hive 4 ({server.version}) does not record a TRUNCATE, and no notification log rules "
+            f"one out. {_ADVICE}",
             code="HIVEACID_LATE_TABLE",
         )
 

@@ -72,7 +72,7 @@ class LockedTables:
         self,
         transaction: Transaction,
         settings: SnapshotSettings,
-        patience: LockWait,
+        lock_wait: LockWait,
         unexplained: UnexplainedWriteIds,
     ) -> None:
         self.transaction = transaction
@@ -80,7 +80,7 @@ class LockedTables:
         self._settings = settings
         self._originals: bool | None = None
         self.scratch = Scratch(settings.scratch_directory, settings.open_files_limit)
-        self._patience = patience
+        self._lock_wait = lock_wait
         self._unexplained = unexplained
         self._valid_txns: ValidTxnList | None = None
         self._pinned: dict[TableName, PinnedTable] = {}
@@ -145,7 +145,7 @@ class LockedTables:
             # repeated; a lock request may not.
             self.transaction.check_alive()
         try:
-            waited = acquire_shared_read(self.transaction, names, self._patience)
+            waited = acquire_shared_read(self.transaction, names, self._lock_wait)
         except MetastoreError:
             # A request that the metastore answers with an error may be queued all the same.
             self._maybe_locked |= names
@@ -251,9 +251,9 @@ def _check_readable(name: TableName, table: Table | None, transaction_id: int) -
         )
     if HiveView.of(table) is not None:
         raise UnreadableTableError(
-            f"{name} is a view of Hive's, and only tables can be locked (looked up in transaction "
-            f"{transaction_id}). Read it by its name with snapshot.sql(…), which locks the tables "
-            "behind it.",
+            f"{name} is a Hive view, and only tables can be locked (looked up in transaction "
+            f"{transaction_id}). Read it by its name with snapshot.sql(…), which locks the "
+            "tables behind it.",
             code="HIVEACID_NOT_A_TABLE",
         )
     if not table.is_transactional:

@@ -16,7 +16,7 @@ FIRST_WAIT = 0.05
 LONGEST_WAIT = 5.0
 """Seconds between two `check_lock` calls; the wait doubles from the first to the second."""
 
-TELL_AFTER = 5.0
+REPORT_AFTER = 5.0
 """Seconds of waiting after which the log names the holders of the lock."""
 
 LOOK_PERIOD = 0.2
@@ -29,7 +29,7 @@ class LockWait:
 
     Attributes:
         timeout: the limit in seconds.
-        raise_if_cancelled: raises if nobody needs the result of the calling thread any more.
+        raise_if_cancelled: raises if the result of the calling thread is no longer needed.
         timed_out: the tables for which the snapshot has waited the whole time. It waits for a table
             once, not for each reader again.
     """
@@ -40,38 +40,38 @@ class LockWait:
 
 
 def acquire_shared_read(
-    transaction: Transaction, names: Iterable[TableName], patience: LockWait
+    transaction: Transaction, names: Iterable[TableName], limit: LockWait
 ) -> float:
     """Lock all tables in one request, wait until it is granted, and return the seconds waited.
 
     None of `names` may be locked by the transaction yet. The request is withdrawn when
-    `patience.timeout` has passed, when the caller is cancelled, and when the transaction is ended
+    `limit.timeout` has passed, when the caller is cancelled, and when the transaction is ended
     meanwhile.
 
     Raises:
-        LockTimeoutError: `patience.timeout` has passed; the message names the holders.
+        LockTimeoutError: `limit.timeout` has passed; the message names the holders.
         TransactionLostError: the transaction was aborted.
         SnapshotEndedError: the transaction was ended.
     """
     names = sorted(set(names))
-    again = not patience.timed_out.isdisjoint(names)
-    timeout = 0.0 if again else patience.timeout
+    again = not limit.timed_out.isdisjoint(names)
+    timeout = 0.0 if again else limit.timeout
     client, requester = transaction.client, transaction.requester
     started = time.monotonic()
     answer = client.lock_shared_read(
         transaction.id, names, requester.user, requester.host, requester.agent_info
     )
-    wait, told = FIRST_WAIT, False
+    wait, reported = FIRST_WAIT, False
     try:
         while answer.state is LockState.WAITING:
             waited = time.monotonic() - started
             if waited >= timeout:
                 holders = describe_holders(transaction, names)
                 break
-            if waited >= TELL_AFTER and not told:
-                told = True
+            if waited >= REPORT_AFTER and not reported:
+                reported = True
                 logger.info(f"Waiting for locks:\n{describe_holders(transaction, names)}")
-            _pause(transaction, min(wait, timeout - waited), patience.raise_if_cancelled)
+            _pause(transaction, min(wait, timeout - waited), limit.raise_if_cancelled)
             wait = min(2 * wait, LONGEST_WAIT)
             answer = client.check_lock(answer.lock_id, transaction.id)
     except BaseException:
@@ -80,13 +80,17 @@ def acquire_shared_read(
         raise
     if answer.state is LockState.WAITING:
         if not _withdraw(transaction, answer.lock_id):
-            patience.timed_out.update(names)
-            now = ", which it has waited before, and none now" if again else ""
+            limit.timed_out.update(names)
+            now = (
+                " An earlier read of the table has waited this long, so this read did not wait."
+                if again
+                else ""
+            )
             raise LockTimeoutError(
-                f"No shared lock on {_listed(names)} within {patience.timeout:g} s{now} "
-                f"(transaction {transaction.id}). In the way:\n{holders}\n"
-                "Try again when the holder has ended, raise lock_timeout, or end the holder with "
-                "ABORT TRANSACTIONS in Hive."
+                f"No shared lock on {_listed(names)} within {limit.timeout:g} s "
+                f"(transaction {transaction.id}).{now} In the way:\n{holders}\nTry again when "
+                "the holder has ended, raise lock_timeout, or end the holder with ABORT "
+                "TRANSACTIONS in Hive."
             )
     elif answer.state is not LockState.ACQUIRED:
         raise TransactionLostError(
@@ -94,7 +98,7 @@ def acquire_shared_read(
             f"{transaction.id} on {_listed(names)}. Take a new snapshot.",
             code="HIVEACID_LOCK_REFUSED",
         )
-    patience.timed_out.difference_update(names)
+    limit.timed_out.difference_update(names)
     return time.monotonic() - started
 
 

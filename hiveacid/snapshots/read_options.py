@@ -81,7 +81,7 @@ class ReadKind(Enum):
                 return kind
         allowed = ", ".join(f"'{kind.value}'" for kind in cls)
         raise InvalidSettingError(
-            f"{text!r} is no kind of read. Allowed kinds: {allowed}.",
+            f"{text!r} is not a kind of read. Allowed kinds: {allowed}.",
             code="HIVEACID_INVALID_READ_KIND",
         )
 

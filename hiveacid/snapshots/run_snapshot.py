@@ -46,7 +46,7 @@ class SnapshotHooks:
         """
 
     def raise_if_cancelled(self) -> None:
-        """Raise if nobody needs the result of the calling thread any more.
+        """Raise if the result of the calling thread is no longer needed.
 
         Called before a `pin` begins and while it waits for locks.
         """
@@ -90,7 +90,7 @@ class RunSnapshot:
         self._agent_info = fit_agent_info(agent_info)
         self._unexplained = unexplained
         self._hooks = hooks
-        self._patience = LockWait(settings.lock_timeout, hooks.raise_if_cancelled)
+        self._lock_wait = LockWait(settings.lock_timeout, hooks.raise_if_cancelled)
         self._pin_lock = threading.RLock()
         self._swap_lock = threading.RLock()
         self._tables: LockedTables | None = None
@@ -136,7 +136,7 @@ class RunSnapshot:
             return {}
         self._hooks.before_pin(wanted)
         with self._pin_lock:
-            self._patience.raise_if_cancelled()
+            self._lock_wait.raise_if_cancelled()
             self._raise_if_ended(", ".join(map(str, sorted(wanted))))
             tables = self._tables or self._open()
             was_empty = tables.is_empty
@@ -181,7 +181,7 @@ class RunSnapshot:
 
     def renew(self) -> None:
         """Let the next `pin` begin another snapshot, after the end of this one."""
-        self._patience.timed_out.clear()
+        self._lock_wait.timed_out.clear()
         self._explain_end = None
 
     def report(self) -> SnapshotReport | None:
@@ -194,7 +194,7 @@ class RunSnapshot:
         transaction = Transaction.open(
             self._client_factory, self._settings, requester, self._hooks.on_lost
         )
-        self._tables = LockedTables(transaction, self._settings, self._patience, self._unexplained)
+        self._tables = LockedTables(transaction, self._settings, self._lock_wait, self._unexplained)
         atexit.register(self.end)
         logger.debug(f"Opened transaction {transaction.id} ({self._agent_info}).")
         return self._tables

@@ -49,8 +49,8 @@ class OrcColumns(Enum):
             return None
         if setting not in (cls.POSITION.value, cls.NAME.value):
             raise InvalidSettingError(
-                f"orc_columns must be `position` or `name`, not {setting!r}: by what Hive finds "
-                "the columns of a table in ORC files.",
+                f"orc_columns must be `position` or `name`, not {setting!r}: how Hive "
+                "matches the columns of a table to those of ORC files.",
                 code="HIVEACID_INVALID_ORC_COLUMNS",
             )
         return cls(setting)

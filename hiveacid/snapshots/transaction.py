@@ -128,9 +128,9 @@ class Heartbeat:
             return last_warning
         end = datetime.now() + timedelta(seconds=self._timeout - silence)
         logger.warning(
-            "[HIVEACID_WARN_HEARTBEAT_FAILED] "
-            f"A heartbeat of transaction {self._transaction_id} failed. The transaction is lost at "
-            f"{end:%H:%M:%S} unless one gets through before. {_words(error)}"
+            "[HIVEACID_WARN_HEARTBEAT_FAILED] A heartbeat of transaction "
+            f"{self._transaction_id} failed. The transaction is lost at {end:%H:%M:%S} unless "
+            f"a heartbeat succeeds before. {_words(error)}"
         )
         return now
 
@@ -252,8 +252,9 @@ class Transaction:
             raise TransactionLostError(self.lost.message)
         if self.ending.is_set():
             raise SnapshotEndedError(
-                f"The snapshot of {self._named_tables()} has ended transaction {self.id} while it "
-                "was still in use: whoever took the snapshot was cancelled, or has left it."
+                f"The snapshot of {self._named_tables()} has ended transaction {self.id} "
+                "while it was still in use: the caller was cancelled, or left the `with` "
+                "block. Take a new snapshot."
             )
 
     def end(self, commit: bool) -> None:
@@ -270,7 +271,7 @@ class Transaction:
         if self._heartbeat is not None:
             self._heartbeat.stop()
         try:
-            self._tell_the_metastore(commit)
+            self._send_end(commit)
         except HiveAcidError as error:
             logger.warning(
                 "[HIVEACID_WARN_TRANSACTION_NOT_ENDED] "
@@ -284,7 +285,7 @@ class Transaction:
         finally:
             self.client.close()
 
-    def _tell_the_metastore(self, commit: bool) -> None:
+    def _send_end(self, commit: bool) -> None:
         end = self.client.commit_txn if commit else self.client.abort_txn
         try:
             try:
@@ -296,17 +297,17 @@ class Transaction:
         except TransactionLostError as error:
             if commit and self.lost is None:
                 logger.warning(
-                    "[HIVEACID_WARN_TRANSACTION_WAS_LOST] "
-                    f"Transaction {self.id} was no longer open when it was ended. What was read "
-                    f"since it was lost may be wrong. {error.message}"
+                    f"[HIVEACID_WARN_TRANSACTION_WAS_LOST] Transaction {self.id} was no "
+                    "longer open when it was ended. Rows that were read after its loss may be "
+                    f"wrong: read them again from a new snapshot. {error.message}"
                 )
 
     def _mark_lost(self, reason: str) -> None:
         error = TransactionLostError(
             f"Metastore transaction {self.id}, which held the snapshot of {self._named_tables()}, "
-            f"is lost: {reason}. Files of the snapshot may be gone, so nothing read from now on "
-            "can be trusted. Take a new snapshot. If that one is lost, too, see in the metastore's "
-            "log who aborted the transaction, or lower heartbeat_interval."
+            f"is lost: {reason}. Files of the snapshot may be gone, so rows may be wrong from now "
+            "on. Take a new snapshot. If it is lost, too, see the metastore's log, or lower "
+            "heartbeat_interval."
         )
         with self._state_lock:
             if self.lost is not None:

@@ -19,7 +19,7 @@ SESSION_CATALOG = "spark_catalog"
 def table_metadata(session: SparkSession, database: str, table: str) -> CatalogTable | None:
     """Return the `CatalogTable` of a table in Spark's own catalog; None if it is not there.
 
-    None also stands for a name that is no table (`` parquet.`/path` ``). Spark raises its own
+    None also stands for a name that is not a table (`` parquet.`/path` ``). Spark raises its own
     error for both when it runs the statement.
 
     The metastore is asked once. `SessionCatalog.getTableMetadata` asks three times: whether the

@@ -70,8 +70,8 @@ class ReadClauses:
             problems.append("it cannot be read as a stream")
         if problems:
             raise InvalidSettingError(
-                f"The statement cannot read {table} so: {'; '.join(problems)}. Options of `with "
-                f"(…)` are: {', '.join(OPTIONS)}.",
+                f"The clauses behind {table} are not valid: {'; '.join(problems)}. Options of "
+                f"`with (…)` are: {', '.join(OPTIONS)}.",
                 code="HIVEACID_INVALID_READ_OPTIONS",
             )
         return found
@@ -168,11 +168,11 @@ def _instant(spark: SparkSession, relation: Relation) -> AsOf | None:
         microseconds = _microseconds(spark, relation.node.timestamp().get())
     except PySparkException as error:
         message = short_message(error)
-        raise ValueError(f"{relation.timestamp} is no timestamp: {message}") from error
+        raise ValueError(f"{relation.timestamp} is not a timestamp: {message}") from error
     try:
         moment = _EPOCH + timedelta(microseconds=microseconds)  # type: ignore[arg-type]
     except (TypeError, OverflowError) as error:
-        raise ValueError(f"{relation.timestamp} is no timestamp") from error
+        raise ValueError(f"{relation.timestamp} is not a timestamp") from error
     return AsOf(timestamp=moment.isoformat(" "))
 
 

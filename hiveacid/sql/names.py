@@ -119,10 +119,10 @@ class Names:
             return True
         if self._known.has(name, in_spark=True):
             raise RawAcidReferenceError(
-                f"{name} is a transactional table in the metastore of the ACID tables, and another "
-                "table in Spark's catalog. So the statement was not run: it would be unclear which "
-                "of the two it reads. Rename one of them, or point Spark at the same metastore "
-                "(`spark.hadoop.hive.metastore.uris`).",
+                f"{name} is a transactional table in the metastore of the ACID tables, and "
+                "another table in Spark's catalog. So the statement was not run: it would be "
+                "unclear which table it reads. Rename one of them, or point Spark at the same "
+                "metastore (`spark.hadoop.hive.metastore.uris`).",
                 code="HIVEACID_AMBIGUOUS_TABLE",
             )
         return False

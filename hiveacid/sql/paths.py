@@ -91,8 +91,8 @@ def refuse_acid_directory(session: SparkSession, named: NamedPath) -> None:
     found = _written_by_hive(session, named)
     if found is not None:
         raise RawAcidReferenceError(
-            f"The statement uses files by the path {named.path}. There a transactional Hive table "
-            f"has its rows ({found}). Spark would read the files wrong, or change them without "
+            f"The statement uses the path {named.path}, where a transactional Hive table has "
+            f"its rows ({found}). Spark would read the files wrong, or change them without "
             "Hive's locks. So the statement was not run. Name the table in place of its path.",
             code="HIVEACID_PATH_OF_TRANSACTIONAL_TABLE",
         )

@@ -42,9 +42,9 @@ def refuse_targets(session: SparkSession, statement: Statement, names: Names) ->
         name = names.qualify(parts)
         if name is not None and names.is_acid(name):
             raise AcidTargetError(
-                f"{name} is a transactional Hive table. Spark would change its files, or what "
-                "the metastore has of it, without Hive's locks and write ids. What others have "
-                "written since the snapshot may be lost. Run the statement in Hive.",
+                f"{name} is a transactional Hive table. Spark would change its files or its "
+                "entry in the metastore without Hive's locks and write ids, and could lose "
+                "the writes of others. So the statement was not run. Run it in Hive.",
                 code="HIVEACID_WRITES_TRANSACTIONAL_TABLE",
             )
 
@@ -95,10 +95,10 @@ def _refuse_functions(
         tables = sorted({str(read.table) for read in tables_of(finder.find(body, within))})
         if tables:
             raise RawAcidReferenceError(
-                f"{function.name}{scope} reads {', '.join(tables)} in its body. A "
-                "function reads tables without the snapshot, and Spark reads transactional "
-                "Hive tables wrong. So the statement was not run. Write the query into the "
-                "statement, or make a view of it.",
+                f"{function.name}{scope} reads {', '.join(tables)} in its body. A function "
+                "reads tables without the snapshot, and Spark reads transactional Hive tables "
+                "wrong. So the statement was not run. Write the query into the statement, or "
+                "make a view of it.",
                 code="HIVEACID_RAW_FUNCTION_BODY",
             )
 
@@ -148,8 +148,8 @@ def refuse_clauses(relation: Relation, view: TableName) -> None:
     """
     if relation.options or relation.version or relation.timestamp:
         raise InvalidSettingError(
-            f"{view} is a view over transactional Hive tables. It has no options in `with (…)` "
-            "and no earlier versions of its own. Give them to the tables in the view's text.",
+            f"{view} is a view over transactional Hive tables. A view has no options in `with "
+            "(…)` and no earlier versions. Give them to the tables in the view's text.",
             code="HIVEACID_OPTIONS_ON_A_VIEW",
         )
 

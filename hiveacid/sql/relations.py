@@ -75,8 +75,8 @@ def _changes_read(call: TableFunction, table: TableName) -> ChangesRead:
     except ValueError:
         pass
     raise InvalidSettingError(
-        f"table_changes('{table}', …) takes the write id after which the changes begin, and, if "
-        f"need be, the last one of them: table_changes('{table}', 2, 5). They must be whole "
+        f"table_changes('{table}', …) needs the write id after which the changes begin, and "
+        f"may have the last write id: table_changes('{table}', 2, 5). They must be whole "
         f"numbers, not {', '.join(map(str, call.arguments[1:])) or 'left out'}.",
         code="HIVEACID_INVALID_TABLE_CHANGES",
     )
@@ -159,5 +159,5 @@ class RelationResolver:
                 refuse_in_catalog(name, "transactional table", relation.parts[0])
             view = self._known.hive_view(name, in_spark=True)
             if view is not None and self._hive_views.follow(relation, view, scope) is not None:
-                kind = "view of Hive's over transactional tables"
+                kind = "Hive view over transactional tables"
                 refuse_in_catalog(name, kind, relation.parts[0])

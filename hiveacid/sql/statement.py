@@ -1,7 +1,7 @@
 """Statements as Spark's own parser sees them: the relations that a statement reads and changes.
 
 The parser and Spark's substitution of common table expressions run in the driver's JVM, so scoping
-is Spark's: a name that a `with` clause defines is no table. Nothing is looked up or run.
+is Spark's: a name that a `with` clause defines is not a table. Nothing is looked up or run.
 """
 
 from __future__ import annotations
@@ -399,8 +399,8 @@ def _leaves(context: SparkContext, plan: LogicalPlan) -> Iterator[LogicalPlan]:
 def _targets(plan: LogicalPlan) -> Iterator[LogicalPlan]:
     """Yield the relations whose rows a statement changes.
 
-    The table that INSERT writes is no child of its node. Inserts stand at the top: alone, below a
-    `with` clause, or side by side in Hive's `from … insert … insert …`.
+    The table that INSERT writes is not a child of its node. Inserts stand at the top: alone, below
+    a `with` clause, or side by side in Hive's `from … insert … insert …`.
     """
     kind = plan.nodeName()
     holder = _HOLDERS.get(kind)

@@ -81,9 +81,9 @@ def swap(
     tables = ", ".join(sorted({str(read.table) for read in tables_of(reads)}))
     if statement.kind == _CLONE and tables:
         raise RawAcidReferenceError(
-            f"CLONE takes over the files of {tables} as they are, and only Hive's classes and this "
-            "library know which of their rows count. So the statement was not run. Use CREATE "
-            "TABLE … AS SELECT.",
+            f"CLONE would copy the files of {tables} with deleted and uncommitted rows, and "
+            "Spark would show them. So the statement was not run. Use CREATE TABLE … AS "
+            "SELECT.",
             code="HIVEACID_CLONE_OF_TRANSACTIONAL_TABLE",
         )
     if statement.is_permanent_view:

@@ -13,11 +13,11 @@ SELECT id FROM orders WHERE placed < current_timestamp;
 SELECT from_unixtime(id) AS u FROM orders;
 
 -- name: unknown
--- reason: it differs for texts with other
+-- reason: it differs for texts with letters
 SELECT soundex(status) AS s FROM orders;
 
 -- name: untried
--- reason: functions that were tried
+-- reason: was not compared between Hive and Spark
 SELECT reflect('java.lang.Math', 'abs', id) AS r FROM orders;
 
 -- name: spread
@@ -25,15 +25,15 @@ SELECT reflect('java.lang.Math', 'abs', id) AS r FROM orders;
 SELECT stddev(id) AS s FROM orders;
 
 -- name: any_order
--- reason: the order in its result is chance
+-- reason: the order in its result is arbitrary
 SELECT collect_set(id) AS s FROM orders;
 
 -- name: any_rows
--- reason: LIMIT without ORDER BY shows rows by chance
+-- reason: LIMIT without ORDER BY shows arbitrary rows
 SELECT id FROM orders LIMIT 2;
 
 -- name: later
--- reason: it was not tried in Hive
+-- reason: it was not compared between Hive and Spark
 SELECT placed + interval '1' day AS p FROM orders;
 
 -- name: sampled
@@ -41,11 +41,11 @@ SELECT placed + interval '1' day AS p FROM orders;
 SELECT id FROM orders TABLESAMPLE (BUCKET 1 OUT OF 2 ON id) s;
 
 -- name: scripted
--- reason: was not tried in Hive
+-- reason: was not compared between Hive and Spark
 SELECT transform(id) USING 'cat' AS (a) FROM orders;
 
 -- name: file_names
--- reason: virtual columns are Hive's own
+-- reason: only Hive has virtual columns
 SELECT INPUT__FILE__NAME AS f FROM orders;
 
 -- name: compared
@@ -53,7 +53,7 @@ SELECT INPUT__FILE__NAME AS f FROM orders;
 SELECT id FROM orders WHERE status > id;
 
 -- name: flag
--- reason: a string with boolean in another
+-- reason: a string with boolean differently
 SELECT cast(status AS boolean) AS b FROM orders;
 
 -- name: flag_text
@@ -61,7 +61,7 @@ SELECT cast(status AS boolean) AS b FROM orders;
 SELECT cast(vip AS string) AS s FROM customers;
 
 -- name: blanks
--- reason: passes over blanks at the end
+-- reason: ignores blanks at the end
 SELECT id FROM customers WHERE grade = 'a ';
 
 -- name: joined_array
@@ -69,11 +69,11 @@ SELECT id FROM customers WHERE grade = 'a ';
 SELECT concat_ws(',', tags) AS t FROM orders;
 
 -- name: in_place
--- reason: Hive sorts the array where it
+-- reason: Hive sorts the array in place
 SELECT tags, sort_array(tags) AS s FROM orders;
 
 -- name: shared
--- reason: also what is computed twice
+-- reason: other columns of the view that compute it
 SELECT split(status, 'e')[0] AS f, sort_array(split(status, 'e')) AS s FROM orders;
 
 -- name: many_digits
@@ -81,19 +81,19 @@ SELECT split(status, 'e')[0] AS f, sort_array(split(status, 'e')) AS s FROM orde
 SELECT cast(amount AS decimal(38,10)) * amount AS m FROM orders;
 
 -- name: mixed
--- reason: of a UNION, INTERSECT or EXCEPT of decimals and whole numbers
+-- reason: in a UNION, INTERSECT or EXCEPT with decimals, Hive makes NULL of whole numbers
 SELECT amount AS m FROM orders UNION ALL SELECT id FROM orders;
 
 -- name: mixed_less
--- reason: of a UNION, INTERSECT or EXCEPT of decimals and whole numbers
+-- reason: in a UNION, INTERSECT or EXCEPT with decimals, Hive makes NULL of whole numbers
 SELECT id FROM orders EXCEPT SELECT amount FROM orders;
 
 -- name: mixed_small
--- reason: of a UNION, INTERSECT or EXCEPT of decimals and whole numbers
+-- reason: in a UNION, INTERSECT or EXCEPT with decimals, Hive makes NULL of whole numbers
 SELECT amount FROM orders UNION ALL SELECT cast(id AS smallint) FROM orders;
 
 -- name: mixed_sets
--- reason: of a UNION, INTERSECT or EXCEPT of decimals and whole numbers
+-- reason: in a UNION, INTERSECT or EXCEPT with decimals, Hive makes NULL of whole numbers
 SELECT cast(id AS tinyint) AS n FROM orders INTERSECT SELECT amount FROM orders;
 
 -- name: inner_type
@@ -101,7 +101,7 @@ SELECT cast(id AS tinyint) AS n FROM orders INTERSECT SELECT amount FROM orders;
 SELECT q.x FROM (SELECT amount / cast(id AS bigint) AS x FROM orders) q;
 
 -- name: around
--- reason: of a range around the present value
+-- reason: in a range around the present value
 SELECT sum(id) OVER (ORDER BY id RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS s
   FROM orders;
 
@@ -114,5 +114,5 @@ SELECT count(*) AS n FROM orders GROUP BY 1;
 SELECT h FROM hashed WHERE h > 1;
 
 -- name: unions
--- reason: functions that were tried
+-- reason: was not compared between Hive and Spark
 SELECT create_union(0, id, 'a') AS u FROM orders;

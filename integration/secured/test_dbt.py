@@ -147,7 +147,7 @@ def test_spark_without_a_login(
     project = make_project(tmp_path / "project", secured, shop, {"auth": "kerberos"})
     code, output = run(project, "run")
     assert code != 0
-    assert "Spark has not logged in to Kerberos, it is" in output
+    assert "Spark has not logged in to Kerberos: it runs as" in output
     assert "put the cluster's core-site.xml on its class path" in output
     assert "JavaPackage" not in output
 

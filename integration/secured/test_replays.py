@@ -56,7 +56,7 @@ def test_answers_are_taken_once_and_in_order(
     )
     assert [client.unwrap(sealed, encrypted=True) for sealed in (old, new)] == [b"old", b"new"]
     for sealed in (old, clear):
-        with pytest.raises(HandshakeError, match="came twice, out of order, or not encrypted"):
+        with pytest.raises(HandshakeError, match="was repeated, out of order, or not encrypted"):
             client.unwrap(sealed, encrypted=True)
     assert client.unwrap(last, encrypted=True) == b"last"
     for held in (client, target, credentials):

@@ -72,7 +72,8 @@ def test_a_value_that_does_not_fit_is_an_error(spark: Any, stage: str, value: st
     assert rows.schema.simpleString() == "struct<n:int>"
     if value == "3000000000":
         with pytest.raises(
-            SparkRuntimeException, match="A new row has in n, which is int in marts.it's, the valu"
+            SparkRuntimeException,
+            match="Column n of marts.it's is int, and a new row has the value",
         ) as error:
             rows.collect()
         assert "the value 3000000000, which does not fit" in str(error.value)

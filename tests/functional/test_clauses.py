@@ -53,12 +53,12 @@ def test_a_time_may_be_counted_back_from_now(session):
 @pytest.mark.parametrize(
     ("time", "why"),
     [
-        ("'noon'", "'?noon'? is no timestamp"),
-        ("null", "is no timestamp"),
+        ("'noon'", "'?noon'? is not a timestamp"),
+        ("null", "is not a timestamp"),
         ("no_such_function()", "UNRESOLVED_ROUTINE"),
         ("(select max(id) from shop.orders)", "cannot be a query"),
         ("date_add((select current_date()), 1)", "cannot be a query"),
-        ("timestamp'+123456-01-01 00:00:00'", "is no timestamp"),
+        ("timestamp'+123456-01-01 00:00:00'", "is not a timestamp"),
     ],
 )
 def test_what_is_no_time_is_refused(session, time, why):

@@ -146,7 +146,7 @@ def test_what_is_no_transactional_table_is_left_to_spark(session, sql):
     ],
 )
 def test_rows_and_files_of_a_transactional_table_are_hives(session, sql):
-    with pytest.raises(AcidTargetError, match="guard.acid is .* Run the statement in Hive"):
+    with pytest.raises(AcidTargetError, match="guard.acid is .* Run it in Hive"):
         found(session, sql)
     assert [row.i for row in session.sql("select count(*) as i from guard.acid").collect()] == [0]
 

@@ -149,20 +149,20 @@ def test_a_database_with_the_name_of_a_catalog(with_catalog):
 @pytest.mark.parametrize(
     ("expression", "type_", "reason"),
     [
-        ("o.s = o.id", "boolean", "Hive compares or converts a string with int in another way"),
+        ("o.s = o.id", "boolean", "Hive compares or converts a string with int differently"),
         ("cast(o.b AS string)", "string", "the cast from boolean to string differs"),
         ("o.f + o.d", "double", "from float to double differs"),
         ("o.f > 0.1", "boolean", "from float to double differs"),
-        ("pmod(o.d, 2)", "double", "of fractions Hive and Spark make different digits"),
+        ("pmod(o.d, 2)", "double", "Hive and Spark compute different digits for fractions"),
         ("concat_ws(',', split(o.s, '-'))", "string", "Hive writes a NULL in an array as text"),
         ("o.n * cast(1 AS decimal(38,0))", "decimal(38,2)", "may have more than 38 digits"),
-        ("nvl(o.f, o.n)", "float", "of a float and a decimal Hive makes a float"),
+        ("nvl(o.f, o.n)", "float", "Hive makes a float of a float and a decimal"),
         ("cast(o.id AS tinyint)", "int", "it is int in Hive, and tinyint in Spark"),
         ("(SELECT avg(cast(p.id AS bigint)) FROM shop.orders p)", "double", "Hive adds up as big"),
         (
             "(SELECT avg(cast(p.n AS decimal(36,2))) FROM shop.orders p)",
             "decimal(38,2)",
-            "Hive makes a mean with fewer behind the point",
+            "has fewer digits behind the point",
         ),
         ("o.id", "string", "The column x: it is string in Hive, and int in Spark"),
         ("o.n", "decimal(10,3)", "it is decimal(10,3) in Hive, and decimal(3,2) in Spark"),
@@ -172,14 +172,14 @@ def test_a_database_with_the_name_of_a_catalog(with_catalog):
             "(SELECT max(u.n) FROM (SELECT p.n FROM shop.orders p UNION ALL"
             " SELECT p.id FROM shop.orders p) u)",
             "decimal(3,2)",
-            "of a UNION, INTERSECT or EXCEPT of decimals and whole numbers Hive makes NULL",
+            "in a UNION, INTERSECT or EXCEPT with decimals, Hive makes NULL of whole numbers",
         ),
         *(
             (
                 f"(SELECT max(u.n) FROM (SELECT p.n FROM shop.orders p {operation}"
                 f" SELECT {number} FROM shop.orders p) u)",
                 "decimal(3,2)",
-                "of a UNION, INTERSECT or EXCEPT of decimals and whole numbers Hive makes NULL",
+                "in a UNION, INTERSECT or EXCEPT with decimals, Hive makes NULL of whole numbers",
             )
             for operation, number in (
                 ("INTERSECT", "p.id"),
@@ -199,9 +199,7 @@ def test_a_database_with_the_name_of_a_catalog(with_catalog):
 def test_what_differs_by_its_types_is_refused(session, expression, type_, reason):
     with pytest.raises(UnreadableTableError) as error:
         rows(session, expression, type_)
-    assert error.value.message.startswith(
-        "shop.v is a view of Hive's that cannot be read exactly. "
-    )
+    assert error.value.message.startswith("shop.v is a Hive view that cannot be read exactly. ")
     assert reason in str(error.value)
 
 
@@ -232,7 +230,7 @@ def test_old_days_of_hive_3_fail(session):
 
 
 def test_a_text_that_hive_reads_as_something_else_fails(session):
-    expected = "shop.v, column x: '10:00:00' is cast to date by Hive in another way than by Spark"
+    expected = "shop.v, column x: '10:00:00' is cast to date differently by Hive and Spark"
     with pytest.raises(PySparkException, match=expected):
         rows(session, "cast(o.odd AS date)", "date")
     # Hive makes NULL of it, and Spark the first of January.
@@ -332,7 +330,7 @@ def test_what_spark_cannot_parse_is_refused_over_acid_tables_alone(session):
 
 def test_a_view_of_trinos_is_refused_as_one(session):
     statement = parse(session, "select * from shop.v")
-    with pytest.raises(UnreadableTableError, match="shop.v is a view that Trino or Presto has"):
+    with pytest.raises(UnreadableTableError, match="shop.v is a view of Trino or Presto"):
         find_acid(session, statement, Known(HIVE_4, v=("/* Presto View */", "id int")))
 
 
@@ -411,13 +409,17 @@ def test_another_type_in_the_outermost_query_is_hives(session, text, type_, valu
         ),
         ("cast(o.d * 1e-60 AS decimal(5,1))", "decimal(5,1)", "column x: '2.5E-60' is cast to dec"),
         ("cast(concat(o.n, 'e999') AS decimal(5,1))", "decimal(5,1)", "column x: '1.25e999' is "),
-        ("cast(o.odd AS timestamp)", "timestamp", "column x: '10:00:00' is cast to timestamp by"),
+        ("cast(o.odd AS timestamp)", "timestamp", "column x: '10:00:00' is cast to timestamp "),
         # No column of the view has it.
-        ("if(year(o.odd) = 2024, 1, 0)", "int", "column x: '10:00:00' is cast to date by Hive"),
+        (
+            "if(year(o.odd) = 2024, 1, 0)",
+            "int",
+            "column x: '10:00:00' is cast to date differently by Hive",
+        ),
         (
             "(SELECT max(p.id) FROM shop.orders p WHERE year(p.odd) > 1)",
             "int",
-            "shop.v, p.odd: '10:00:00' is cast to date by Hive",
+            "shop.v, p.odd: '10:00:00' is cast to date differently by Hive",
         ),
     ],
 )

@@ -311,8 +311,8 @@ class TestLocationRootOfTheDatabase:
         root = yaml.safe_dump({"root": str(database)})
         (result,) = run_dbt(["run", "--vars", root], expect_pass=False)
         assert (
-            "which lies in the directory of the managed table of that name, "
-            f"file:{database}/moved. The new rows would go with that table."
+            f"inside of file:{database}/moved, the directory of the managed table of the same "
+            "name. The new rows would be removed with that table."
         ) in result.message
         assert count(project, "moved") == 3
         assert tables(project) == directories(project, spark_parameters) == ["moved"]

@@ -87,7 +87,9 @@ def test_a_file_without_columns(spark: SparkSession, files: list[Path]) -> None:
     single = files[-1]
     with single.open("wb") as stream, pyorc.Writer(stream, "int") as writer:
         writer.write(1)
-    with pytest.raises(UnreadableTableError, match=rf"{single.name} .* as ORC: 'int' is no struct"):
+    with pytest.raises(
+        UnreadableTableError, match=rf"{single.name} .* as ORC: 'int' is not a struct"
+    ):
         OrcFooters().read(spark, map(listed, files))
 
 

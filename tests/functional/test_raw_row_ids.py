@@ -205,7 +205,7 @@ def test_another_division_is_an_error_under_any_filter(
         session.conf.set("spark.sql.files.maxPartitionNum", cores)
         rows = numbered(session, files, splits, own_session=False)
         for id in (15, 2_995, 7_137):
-            with pytest.raises((PySparkException, Py4JJavaError), match="has divided original fil"):
+            with pytest.raises((PySparkException, Py4JJavaError), match="divides original fil"):
                 rows.where(f"id = {id}").select("id", ROW).collect()
 
 
@@ -220,7 +220,7 @@ def test_other_splits_than_planned_are_an_error(
         other = {"start": splits[0].start + 1, "rows": splits[0].rows - 1}
         splits[0] = splits[0]._replace(**{change: other[change]})
     rows = numbered(session, files, splits)
-    with pytest.raises((PySparkException, Py4JJavaError), match="has divided original files"):
+    with pytest.raises((PySparkException, Py4JJavaError), match="divides original files"):
         rows.where("id < 0").select(ROW).collect()
 
 

@@ -37,16 +37,16 @@ class TestValuesThatDoNotFit:
         [
             (
                 "12345678901234567890,2025-12-31",
-                "id, which is bigint, the value 12345678901234567890",
+                "id of seed values is bigint, and has the value 12345678901234567890",
             ),
-            ("7,31.12.2025", "day, which is date, the value 31.12.2025"),
+            ("7,31.12.2025", "day of seed values is date, and has the value 31.12.2025"),
         ],
     )
     def test_a_value_that_would_get_lost_is_named(self, project, row, told):
         good = "id,day\n7,2025-12-31\n,\n"
         write_file(good + row + "\n", "seeds", "values.csv")
         (result,) = run_dbt(["seed"], expect_pass=False)
-        assert f"Seed values has in column {told}. It does not fit the type." in result.message
+        assert f"Column {told}, which does not fit." in result.message
         write_file(good, "seeds", "values.csv")
         run_dbt(["seed"])
         rows = project.run_sql("select id, day from {schema}.values", fetch="all")

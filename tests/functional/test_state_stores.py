@@ -112,7 +112,7 @@ class TestDelta:
     ) -> None:
         store, created = self.create(session, name)
         first = self.commit(session, store, created, 2, f"insert into {name} values (2)")
-        with pytest.raises(ConcurrentRunError, match="was faster"):
+        with pytest.raises(ConcurrentRunError, match="at the same time"):
             self.commit(session, store, created, 2, f"insert into {name} values (2)")
         assert rows(session, name) == [(1,), (2,)]
         assert store.read() == first
@@ -126,7 +126,7 @@ class TestDelta:
             first = pool.submit(self.commit, other, self.store(other, name), created, 2, slow)
             time.sleep(1)
             second = self.commit(session, store, created, 2, f"insert into {name} values (3)")
-            with pytest.raises(ConcurrentRunError, match="was faster"):
+            with pytest.raises(ConcurrentRunError, match="at the same time"):
                 first.result()
         assert rows(session, name) == [(1,), (3,)]
         assert store.read() == second
@@ -137,7 +137,7 @@ class TestDelta:
         # By a run that has found the table without a state that it can go on from.
         rebuilt = self.commit(session, store, LostState("gone", created.commit_id), 5, sql)
         assert rebuilt.lineage != created.lineage
-        with pytest.raises(ConcurrentRunError, match="was faster"):
+        with pytest.raises(ConcurrentRunError, match="at the same time"):
             self.commit(session, store, created, 2, f"insert into {name} values (2)")
         assert rows(session, name) == [(7,)]
         known = store.read()
@@ -167,7 +167,10 @@ class TestDelta:
         assert_unchecked(unchecked)
         # A slower first run, in the midst of the checks of this one.
         slower = pending("slower", 0)
-        with pytest.raises(ConcurrentRunError, match="was faster"), store.committing(None, slower):
+        with (
+            pytest.raises(ConcurrentRunError, match="at the same time"),
+            store.committing(None, slower),
+        ):
             session.sql(sql + "select 0 as id")
         store.confirm(first)
         known = store.read()
@@ -179,7 +182,7 @@ class TestDelta:
         second = pending("second", 2, unchecked)
         with store.committing(unchecked, second):
             session.sql(sql + "select 2 as id")
-        with pytest.raises(ConcurrentRunError, match="was faster"):
+        with pytest.raises(ConcurrentRunError, match="at the same time"):
             store.confirm(first)
         store.confirm(second)
         assert store.read() == replace(second, checks=None)
@@ -318,10 +321,10 @@ class TestIceberg:
         first = self.commit(
             session, IcebergStore(session, table), created, 2, "insert into {} values (2)"
         )
-        with pytest.raises(ConcurrentRunError, match="was faster"):
+        with pytest.raises(ConcurrentRunError, match="at the same time"):
             with late.committing(created, next_state(created, "late", sources(2))):
                 session.sql(f"insert into {table}.{written} values (2)")
-        with pytest.raises(ConcurrentRunError, match="was faster"):
+        with pytest.raises(ConcurrentRunError, match="at the same time"):
             IcebergStore(session, table).begin(created)
         assert rows(session, table) == [(1,), (2,)]
         assert store.read() == first
@@ -337,7 +340,7 @@ class TestIceberg:
             second = self.commit(
                 session, IcebergStore(session, table), created, 2, "insert into {} values (3)"
             )
-            with pytest.raises(ConcurrentRunError, match="was faster"):
+            with pytest.raises(ConcurrentRunError, match="at the same time"):
                 first.result()
         assert rows(session, table) == [(1,), (3,)]
         assert store.read() == second
@@ -348,7 +351,7 @@ class TestIceberg:
         late = IcebergStore(session, table)
         written = late.begin(created)
         _, rebuilt = self.build(session, table, created, 7)
-        with pytest.raises(ConcurrentRunError, match="was faster"):
+        with pytest.raises(ConcurrentRunError, match="at the same time"):
             with late.committing(created, next_state(created, "late", sources(2))):
                 session.sql(f"insert into {table}.{written} values (2)")
         assert rows(session, table) == [(7,)]
@@ -363,7 +366,7 @@ class TestIceberg:
         with store.committing(None, first):
             session.sql(sql + "1 as id")
         assert_unchecked(store.read())
-        with pytest.raises(ConcurrentRunError, match="was faster"):
+        with pytest.raises(ConcurrentRunError, match="at the same time"):
             with IcebergStore(session, table).committing(None, next_state(None, "x", sources(0))):
                 raise AssertionError("not reached")
         store.confirm(first)
@@ -375,7 +378,7 @@ class TestIceberg:
         second = pending("second", 2, known)
         with store.committing(known, second):
             session.sql(sql + "2 as id")
-        with pytest.raises(ConcurrentRunError, match="was faster"):
+        with pytest.raises(ConcurrentRunError, match="at the same time"):
             store.confirm(first)
         store.confirm(second)
         assert (store.read(), rows(session, table)) == (replace(second, checks=None), [(2,)])
@@ -503,7 +506,7 @@ class TestPlain:
         session.sql(harmful)
         lost = LostState("1 of the 3 files that its runs have written are gone from it (p=c%3Ad)")
         assert store.read() == lost
-        with pytest.raises(ConcurrentRunError, match="was faster"):
+        with pytest.raises(ConcurrentRunError, match="at the same time"):
             store.check(state)
         if kind == "managed":
             session.sql(f"truncate table {name}")
@@ -535,7 +538,7 @@ class TestPlain:
         store.record(state, after, "default", stage)
         store.read()
         stage = self.stage(session, name, "", "(2, 'b')")
-        with pytest.raises(ConcurrentRunError, match="was faster"):
+        with pytest.raises(ConcurrentRunError, match="at the same time"):
             store.record(state, next_state(state, "other", sources(2)), "default", stage)
         session.sql(f"drop table {stage}")
         assert rows(session, name) == [(1, "a"), (2, "b")]
@@ -589,10 +592,10 @@ class TestPlain:
             session.sql(f"alter table {stage} rename to {name}")
             write_record(session, "default", name, next_state(state, "first", sources(3)))
         assert store.read().sources == sources(3)
-        with pytest.raises(ConcurrentRunError, match="was faster"):
+        with pytest.raises(ConcurrentRunError, match="at the same time"):
             store.replacing(state, "second").__enter__()
         session.sql(f"drop table {name}")
-        with pytest.raises(ConcurrentRunError, match="was faster"):
+        with pytest.raises(ConcurrentRunError, match="at the same time"):
             store.check(state)
 
     def test_records_are_not_put_where_no_table_is(self, session: Any, tmp_path: Path) -> None:

@@ -55,12 +55,12 @@ def test_every_file_of_a_cut_is_there():
                 assert (dbt_line.ROOT / test.partition("::")[0]).exists(), test
 
 
-def test_the_short_cut_has_every_room_whose_tests_import_dbt():
-    rooms = [room for room in Path(__file__).parent.iterdir() if room.is_dir()]
+def test_the_short_cut_has_every_directory_whose_tests_import_dbt():
+    directories = [directory for directory in Path(__file__).parent.iterdir() if directory.is_dir()]
     importing = {
-        room.name
-        for room in rooms
-        for path in room.rglob("*.py")
+        directory.name
+        for directory in directories
+        for path in directory.rglob("*.py")
         if re.search(r"^\s*(import|from) dbt\b", path.read_text("utf-8"), re.MULTILINE)
     }
-    assert importing == set(dbt_line.ADAPTER_ROOMS)
+    assert importing == set(dbt_line.ADAPTER_TESTS)

@@ -41,7 +41,7 @@ def test_every_module_of_the_library_is_imported() -> None:
 
 def test_the_tests_of_the_door_pass() -> None:
     """Without the top-level conftest, which is dbt's."""
-    room = "tests/unit/snapshots"
-    arguments = ["-q", "-p", "no:cacheprovider", f"--confcutdir={room}", room]
+    directory = "tests/unit/snapshots"
+    arguments = ["-q", "-p", "no:cacheprovider", f"--confcutdir={directory}", directory]
     program = f"import pytest\nsys.exit(pytest.main({arguments!r}))"
     assert " passed" in run_without_dbt(program)

@@ -176,8 +176,8 @@ class HiveAcidConnectionManager(SparkConnectionManager):
                 raise as_dbt_error(lost) from error
             if "java.io.FileNotFoundException" in full_text(error) and self._reads_acid():
                 raise self._vanished_file(short_message(error)) from error
-            told = self._explain_missing(error) + short_message(error)
-            raise DbtDatabaseError(with_statement(told, sql)) from error
+            message = self._explain_missing(error) + short_message(error)
+            raise DbtDatabaseError(with_statement(message, sql)) from error
         except TypeError as error:
             if not is_catalog_failure(error):
                 raise
@@ -247,7 +247,7 @@ def _progress_of(context: SparkContext) -> ProgressLine:
 
 
 def _progress_line(root: SparkSession, parameters: Mapping[str, str]) -> ProgressLine | None:
-    """Return the progress line of statements; None if stderr is no terminal or dbt is quiet."""
+    """Return the progress line of statements; None if stderr is not a terminal or dbt is quiet."""
     flags = get_flags()
     quiet = getattr(flags, "QUIET", False) or getattr(flags, "LOG_FORMAT", None) == "json"
     if quiet or parameters.get(CONSOLE_PROGRESS, "true") != "true" or not sys.stderr.isatty():

@@ -140,19 +140,16 @@ def explain_release(what: str, transaction_id: int | None, ended_after: str | No
     """
     info = get_node_info()
     reader = f"{info.get('resource_type', '')} {info.get('node_name', '')}".strip()
-    told = (
+    beginning = (
         f"{(reader or 'A statement').capitalize()} reads {what}, but the run has ended "
         f"transaction {transaction_id}, which held its snapshot"
     )
     if ended_after is None:
-        return f"{told}: the run was cancelled or is over."
+        return f"{beginning}: the run was cancelled or is over. Run dbt again."
     return (
-        f"{told}, with the last node that was known to read an ACID source, {ended_after}. A run "
-        "has one snapshot. If a node reads the source within `{% if execute %}`, or in a macro "
-        "that dbt calls by itself, dbt does not find it when it parses: name it in the node's "
-        "SQL, too: `-- depends_on: {{ source('shop', 'orders') }}`. If a hook of the run reads it, "
-        "read the source in a model instead. Set `hold_until: run_end` in the profile to hold the "
-        "locks on the sources until the run ends."
+        f"{beginning}, after the last node known to read an ACID source, {ended_after}. If a macro "
+        "or `{% if execute %}` hides the source, name it in the node's SQL: `-- depends_on: "
+        "{{ source('shop', 'orders') }}`. For a hook, set `hold_until: run_end` in the profile."
     )
 
 

@@ -106,8 +106,8 @@ def as_dbt_error(error: HiveAcidError) -> DbtRuntimeError:
 _ADVICE: dict[type[HiveAcidError], str] = {
     TransactionLostError: " No target is replaced. Run dbt again.",
     ConcurrentDdlError: (
-        " Run dbt again: a source that a selected model names (`-- depends_on: {{ source(…) }}` "
-        "does) is locked at the start of the run."
+        " Run dbt again, with the source in a selected model's SQL: "
+        "`-- depends_on: {{ source(…) }}`."
     ),
     LockTimeoutError: " Then run dbt again.",
 }

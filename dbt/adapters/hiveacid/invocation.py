@@ -192,9 +192,9 @@ class Invocation:
         problems = verification.problems
         if problems:
             raise VerificationError(
-                f"{name} did not pass its verification: {first_few(problems, _PROBLEMS, '; ')}. "
-                "Compare it with what Hive shows before you trust either; the report above has "
-                "the details."
+                f"{name} did not pass its verification: "
+                f"{first_few(problems, _PROBLEMS, '; ')}. Compare its rows with those that "
+                "Hive shows; the report above has the details."
             )
 
     def explain_missing_tables(self, names: Iterable[tuple[str, ...]]) -> str:
@@ -250,8 +250,9 @@ class Invocation:
         info = self._client.server_info()
         if not info.supports_write_ids:
             raise WriteIdsNotSupportedError(
-                f"The metastore (version {info.version}) has no write ids, which Hive has since "
-                "version 3: no snapshot of its ACID tables can be taken."
+                f"The metastore (version {info.version}) has no write ids, which Hive has "
+                "since version 3: no snapshot of its ACID tables can be taken. Upgrade the "
+                "metastore."
             )
         yield (
             f"Metastore: Hive {info.version}, write ids supported, transactions time out after "

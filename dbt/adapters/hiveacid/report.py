@@ -26,7 +26,7 @@ _DIGITS = 3
 def write_report(directory: Path | None, report: Mapping[str, Any]) -> None:
     """Write a report next to dbt's run_results.json, except with `--no-write-json`.
 
-    If the report cannot be written, the run goes on with a warning.
+    If the report cannot be written, the run continues with a warning.
 
     Args:
         directory: dbt's target directory; None for a command that has none.

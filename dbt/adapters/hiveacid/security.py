@@ -58,7 +58,10 @@ def _problems(values: Mapping[str, Any]) -> Iterator[str]:
         if key in given and auth not in auths:
             yield f"`{key}` needs `auth: {' or '.join(auths)}`, and `auth` is {auth}"
     if auth == KERBEROS and ("kerberos_principal" in given) != ("kerberos_keytab" in given):
-        yield "`kerberos_principal` and `kerberos_keytab` go together; without both, kinit's ticket"
+        yield (
+            "`kerberos_principal` and `kerberos_keytab` go together; without both, the ticket "
+            "cache is used"
+        )
     server = values.get("kerberos_server_principal")
     if server is not None and not ("/" in server and "@" in server.partition("/")[2]):
         yield f"`kerberos_server_principal` must be as hive/_HOST@EXAMPLE.COM, not {server!r}"
@@ -71,7 +74,7 @@ def _problems(values: Mapping[str, Any]) -> Iterator[str]:
     if "ssl_ca_file" in given and not values.get("use_ssl"):
         yield "`ssl_ca_file` needs `use_ssl: true`"
     if values.get("use_http_transport") and auth not in (NONE, JWT):
-        yield f"`use_http_transport` does not go with `auth: {auth}`: it takes {NONE} or {JWT}"
+        yield f"`use_http_transport` does not work with `auth: {auth}`: it takes {NONE} or {JWT}"
 
 
 def make_security(values: Mapping[str, Any]) -> Security:

@@ -147,7 +147,7 @@ def with_transparent(manifest: Manifest, unique_ids: Iterable[str]) -> list[str]
 
 
 def is_transparent(manifest: Manifest, unique_id: str) -> bool:
-    """Return whether a query of a node runs its SQL; False for a source, which is no node."""
+    """Return whether a query of a node runs its SQL; False for a source, which is not a node."""
     node = _node(manifest, unique_id)
     config = getattr(node, "config", None)
     return node is not None and getattr(config, "materialized", None) not in STORES_ROWS

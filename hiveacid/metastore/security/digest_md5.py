@@ -13,7 +13,7 @@ from hashlib import md5
 from typing import Any
 
 from hiveacid.metastore.security.delegation_tokens import Token
-from hiveacid.metastore.security.failures import HandshakeError
+from hiveacid.metastore.security.failures import CHECK_PROXIES, HandshakeError
 
 _URI = "null/default"
 """Service and host, as Hive's own client sends them (`SaslRpcServer.SASL_DEFAULT_REALM`)."""
@@ -77,7 +77,7 @@ class DigestMechanism:
             if not hmac.compare_digest(directives.get("rspauth", "").encode(), self._expected):
                 raise HandshakeError(
                     "it does not know the secret of the delegation token that it accepts",
-                    "Something between this machine and the metastore may have answered.",
+                    CHECK_PROXIES,
                 )
             self.is_complete = True
             return b""
@@ -161,8 +161,8 @@ class _Layer:
         is_next = message.endswith(_TYPE + number)
         if not is_next or not hmac.compare_digest(signature, self._signature(number, body)):
             raise HandshakeError(
-                "a message of it was changed on its way",
-                "Something between this machine and the metastore may have answered.",
+                "a message from it was changed on the way",
+                CHECK_PROXIES,
             )
         return body
 

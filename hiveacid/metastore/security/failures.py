@@ -21,6 +21,10 @@ class HandshakeError(Exception):
         self.advice = advice
 
 
+CHECK_PROXIES = "Check whether a proxy between this machine and the metastore answers in its place."
+"""Advice for an answer that the metastore cannot have sent."""
+
+
 def is_closed(error: Exception) -> bool:
     """Whether an error says that the other side has closed the connection."""
     if isinstance(error, TTransportException):
@@ -67,7 +71,7 @@ _KERBEROS_ADVICE = (
     ),
     (
         r"clock skew",
-        "The clocks of this machine and of the KDC differ too much: set them by NTP.",
+        "The clocks of this machine and of the KDC differ too much: synchronize them (NTP).",
     ),
 )
 

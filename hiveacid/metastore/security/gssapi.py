@@ -12,7 +12,7 @@ from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint32, c_void_p
 from functools import cache
 from typing import Any
 
-from hiveacid.metastore.security.failures import HandshakeError, kerberos_advice
+from hiveacid.metastore.security.failures import CHECK_PROXIES, HandshakeError, kerberos_advice
 
 _LIBRARY = "libgssapi_krb5.so.2"
 
@@ -241,8 +241,8 @@ class Context:
         data = _bytes_out(answer)
         if status & _OUT_OF_ORDER or (encrypted and not was_encrypted.value):
             raise HandshakeError(
-                "a message of it came twice, out of order, or not encrypted",
-                "Something between this machine and the metastore may have answered.",
+                "a message from it was repeated, out of order, or not encrypted",
+                CHECK_PROXIES,
             )
         return data
 

@@ -54,13 +54,13 @@ class HttpTransport(THttpClient):
         Raises:
             HandshakeError: the token can no longer be read.
             HttpStatusError: the answer carries no Thrift.
-            TTransportException: the answer is no HTTP.
+            TTransportException: the answer is not HTTP.
         """
         self.setCustomHeaders(self._headers())
         try:
             super().flush()
         except http.client.HTTPException as error:
-            raise TTransportException(message=f"no HTTP: {error!r}", inner=error) from error
+            raise TTransportException(message=f"not HTTP: {error!r}", inner=error) from error
         if self.code != 200:
             raise HttpStatusError(self.code, self.message)
 
@@ -107,7 +107,7 @@ def explain_status(error: HttpStatusError, security: Security) -> HandshakeError
                 f"it refused the token: {error.message}{_age(security.auth)}",
                 "Get a new token, and check that it is one for this metastore.",
             )
-        return HandshakeError(reason, "It asks who the client is: set auth, e.g. to jwt.")
+        return HandshakeError(reason, "It requires authentication: set auth, e.g. to jwt.")
     return HandshakeError(reason, "Check http_path, and that metastore_uri is the metastore's.")
 
 
@@ -129,7 +129,7 @@ def read_jwt(settings: Jwt) -> str:
         try:
             token = Path(settings.file).read_text(encoding="ascii")
         except (OSError, UnicodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is not a text"
+            reason = getattr(error, "strerror", None) or "it is not text"
             raise HandshakeError(
                 f"the token in {settings.file} cannot be read: {reason}", "Check token_file."
             ) from error
@@ -146,7 +146,7 @@ def _age(settings: Jwt) -> str:
     expiry = _claims(settings).get("exp")
     if not isinstance(expiry, int | float) or expiry > time.time():
         return ""
-    return f", for it expired at {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(expiry))}"
+    return f", since it expired at {time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(expiry))}"
 
 
 def _claims(settings: Jwt) -> dict[str, object]:

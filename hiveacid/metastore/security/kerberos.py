@@ -38,7 +38,7 @@ class KerberosMechanism:
         Raises:
             HandshakeError: there is no Kerberos library, no keytab, or no ticket.
         """
-        with _told_if_slow():
+        with _warned_if_slow():
             self._credentials = _credentials(settings)
         self._target = _target(settings, host)
         self._context = Context(self._target, self._credentials)
@@ -62,7 +62,7 @@ class KerberosMechanism:
 
     def start(self) -> bytes:
         """Return the ticket for the metastore."""
-        with _told_if_slow():
+        with _warned_if_slow():
             return self._context.step(b"")
 
     def respond(self, challenge: bytes) -> bytes:
@@ -111,9 +111,9 @@ class KerberosMechanism:
 
 
 @contextmanager
-def _told_if_slow() -> Iterator[None]:
+def _warned_if_slow() -> Iterator[None]:
     """Log a warning if a call of the Kerberos library takes longer than `_SLOW`."""
-    timer = threading.Timer(_SLOW, _tell_of_silence)
+    timer = threading.Timer(_SLOW, _warn_of_silence)
     timer.daemon = True
     timer.start()
     try:
@@ -122,13 +122,12 @@ def _told_if_slow() -> Iterator[None]:
         timer.cancel()
 
 
-def _tell_of_silence() -> None:
+def _warn_of_silence() -> None:
     logger.warning(
-        "[HIVEACID_WARN_KERBEROS_WAITS] "
-        f"Kerberos has not answered for {_SLOW:g} s. The system's library goes on with the "
-        "KDCs that krb5.conf ($KRB5_CONFIG) names for the realm, for up to a minute. Check "
-        "whether they are running, whether a firewall swallows port 88, and whether the names of "
-        "hosts are looked up quickly."
+        f"[HIVEACID_WARN_KERBEROS_WAITS] Kerberos has not answered for {_SLOW:g} s. The "
+        "system's library tries the KDCs that krb5.conf ($KRB5_CONFIG) names for the realm, "
+        "for up to a minute. Check that they are running, that no firewall drops packets to "
+        "port 88, and that host names are looked up quickly."
     )
 
 

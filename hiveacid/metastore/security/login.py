@@ -140,7 +140,8 @@ def _mechanism(security: Security, host: str) -> Mechanism | None:
         if token is None:
             raise HandshakeError(
                 f"there is no delegation token of Hive in {path or f'${VARIABLE}'}",
-                "Let who starts this process get one for the metastore, or use a keytab.",
+                "Let the program that starts this process get one for the metastore, or use a "
+                "keytab.",
             )
         return DigestMechanism.of(token)
     path = token_file() if auth.keytab is None else None
@@ -209,13 +210,13 @@ def _introduce(opened: Opened, user: str) -> None:
                 raise TimeoutError from error
             if is_closed(error):
                 raise ConnectionError(
-                    "it closed the connection, as a metastore with Kerberos or TLS does, too"
+                    "it closed the connection, as a metastore with Kerberos or TLS also does"
                 ) from error
         protocol = describe_other_protocol(sent)
         said = "does not answer in plain Thrift" if protocol is None else f"speaks {protocol}"
         raise HandshakeError(
             f"it {said}",
-            "Set auth, use_ssl or use_http_transport to what the metastore asks for.",
+            "Set auth, use_ssl or use_http_transport as the metastore requires.",
         ) from error
 
 

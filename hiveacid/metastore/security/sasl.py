@@ -15,7 +15,11 @@ from typing import Protocol
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import CReadableTransport, TTransportBase
 
-from hiveacid.metastore.security.failures import HandshakeError, describe_other_protocol
+from hiveacid.metastore.security.failures import (
+    CHECK_PROXIES,
+    HandshakeError,
+    describe_other_protocol,
+)
 
 _START, _OK, _BAD, _ERROR, _COMPLETE = range(1, 6)
 _MOST_NEGOTIATED = 1 << 20
@@ -107,11 +111,11 @@ class SaslTransport(TTransportBase, CReadableTransport):
         self._to_write = BytesIO()
         self._read = BytesIO()
 
-    def negotiate(self, patience: float, on_silence: Callable[[], None]) -> None:
+    def negotiate(self, wait: float, on_silence: Callable[[], None]) -> None:
         """Authenticate the client.
 
         Args:
-            patience: seconds to wait for the first answer before `on_silence` is called.
+            wait: seconds to wait for the first answer before `on_silence` is called.
             on_silence: may find out why there is no answer, and raise; if it returns, the wait
                 continues.
 
@@ -123,7 +127,7 @@ class SaslTransport(TTransportBase, CReadableTransport):
         first = mechanism.start()
         self._send(_START, mechanism.name.encode())
         self._send(_COMPLETE if mechanism.is_complete else _OK, first)
-        if not self._is_answered(patience):
+        if not self._is_answered(wait):
             on_silence()
         while True:
             status, payload = self._receive()
@@ -132,17 +136,17 @@ class SaslTransport(TTransportBase, CReadableTransport):
                     mechanism.respond(payload)
                 if not mechanism.is_complete:
                     raise HandshakeError(
-                        f"it ended the {mechanism.name} login before it had proved who it is",
-                        "Something between this machine and the metastore may have answered.",
+                        f"it ended the {mechanism.name} login before it had proved its identity",
+                        CHECK_PROXIES,
                     )
                 return
             answer = mechanism.respond(payload)
             self._send(_COMPLETE if mechanism.is_complete else _OK, answer)
 
-    def _is_answered(self, patience: float) -> bool:
+    def _is_answered(self, wait: float) -> bool:
         with selectors.DefaultSelector() as selector:
             selector.register(self._socket.handle, selectors.EVENT_READ)
-            return bool(selector.select(patience))
+            return bool(selector.select(wait))
 
     def _send(self, status: int, payload: bytes) -> None:
         self._socket.write(struct.pack(">BI", status, len(payload)) + payload)
@@ -218,7 +222,7 @@ class SaslTransport(TTransportBase, CReadableTransport):
         (length,) = struct.unpack(">I", header)
         if length > _MOST_IN_A_FRAME:
             raise HandshakeError(
-                f"after the login it sent {header.hex()}, where the length of an answer has to be",
-                "Something between this machine and the metastore may have answered.",
+                f"after the login it sent {header.hex()} in place of the length of an answer",
+                CHECK_PROXIES,
             )
         self._read = BytesIO(self._mechanism.unwrap(self._socket.readAll(length)))

@@ -141,8 +141,8 @@ class Security:
             object.__setattr__(self, "http_path", DEFAULT_HTTP_PATH)
         if self.http_path is not None and not isinstance(self.auth, Jwt | UserName | None):
             raise InvalidSettingError(
-                f"{type(self.auth).__name__} does not go over HTTP: a metastore of Hive that "
-                "speaks HTTP takes a JWT or a user's name. Leave out the HTTP transport.",
+                f"{type(self.auth).__name__} does not work over HTTP: a Hive metastore that "
+                "speaks HTTP takes a JWT or a user name. Leave out the HTTP transport.",
                 code="HIVEACID_AUTH_NOT_OVER_HTTP",
             )
 

@@ -45,8 +45,9 @@ def file_format(table: TableName, storage: StorageDescriptor) -> FileFormat[Any]
         return found
     if not storage.input_format or not storage.serde:
         raise UnreadableTableError(
-            f"{table} is stored as {storage.input_format} with {storage.serde}: the metastore "
-            "names no class that reads its files. Let Hive create the table anew.",
+            f"{table} cannot be read: the metastore names no classes that read its files "
+            f"(input format {storage.input_format}, SerDe {storage.serde}). Create the table "
+            "again in Hive.",
             code="HIVEACID_UNKNOWN_FILE_FORMAT",
         )
     return _ANY_OTHER

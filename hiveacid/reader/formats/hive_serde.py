@@ -125,7 +125,7 @@ class HiveSerde(FileFormat[SerdeLayout]):
     def check(self, read: TableRead, storage: StorageDescriptor) -> None:
         """Refuse properties that are not understood, and a `uniontype`."""
         _check_properties(read.table, storage)
-        refuse_unions(read.columns, "Spark's scan of Hive's formats knows no uniontype")
+        refuse_unions(read.columns, "Spark's scan of Hive's formats does not support uniontype")
 
     def layouts(
         self, read: TableRead, files: Sequence[DataFile]
@@ -175,9 +175,10 @@ def _check_session(spark: SparkSession, table: Table) -> None:
     """
     if spark.conf.get("spark.sql.catalogImplementation") != "hive":
         raise UnreadableTableError(
-            f"{table.name} is stored as {table.storage.input_format} with {table.storage.serde}, "
-            "which Spark reads with Hive's own classes, and this Spark session has no support for "
-            "Hive. Start Spark with `spark.sql.catalogImplementation: hive` (in a program: "
+            f"{table.name} is stored as {table.storage.input_format} with "
+            f"{table.storage.serde}, which Spark reads with Hive's own classes, but this "
+            "Spark session has no Hive support. Start Spark with "
+            "`spark.sql.catalogImplementation: hive` (in a program: "
             "SparkSession.builder.enableHiveSupport()).",
             code="HIVEACID_HIVE_SUPPORT_MISSING",
         )
@@ -185,9 +186,9 @@ def _check_session(spark: SparkSession, table: Table) -> None:
         value = str(spark.conf.get(name, harmless))
         if value.lower() != harmless:
             raise UnreadableTableError(
-                f"{table.name} is read with Hive's own classes, and {name} = {value} lets Spark "
-                f"pass over files that it cannot read, so rows could go missing. Set {name} to "
-                f"{harmless}.",
+                f"{table.name} is read with Hive's own classes, and {name} = {value} lets "
+                f"Spark skip files that it cannot read, so rows could be missing. Set {name} "
+                f"to {harmless}.",
                 code="HIVEACID_SPARK_IGNORES_UNREADABLE_FILES",
             )
 
@@ -221,8 +222,8 @@ def _check_types(layout: SerdeLayout) -> None:
         if layout.serde in _CELLS_OF_TEXT and not depth(field.dataType):
             continue
         raise UnreadableTableError(
-            f"{columns.table}: column {field.name} ({hive_type}) is read by {layout.serde} of "
-            "another Hive inside Spark, which shows other dates and times than Hive 4. Let Hive "
+            f"{columns.table}: column {field.name} ({hive_type}) cannot be read: Spark's own "
+            f"version of {layout.serde} shows other dates and times than Hive 4. Let Hive "
             "copy the table to one stored as ORC, or with the column as a string.",
             code="HIVEACID_UNSUPPORTED_COLUMN_TYPE",
         )
@@ -239,9 +240,9 @@ def _check_classes(spark: SparkSession, layout: SerdeLayout) -> None:
     table = layout.columns.table
     if re.search("orc|parquet", layout.serde, re.IGNORECASE):
         raise UnreadableTableError(
-            f"{table} is stored as {layout.input_format} with {layout.serde}. Spark takes a SerDe "
-            "of that name for its own format and would not use the class. Let Hive copy the table "
-            "to one stored as ORC.",
+            f"{table} is stored as {layout.input_format} with {layout.serde}. Spark would use "
+            "its own format in place of a SerDe with such a name. Let Hive copy the table to "
+            "one stored as ORC.",
             code="HIVEACID_UNSUPPORTED_SERDE",
         )
     loader = spark._jsparkSession.sharedState().jarClassLoader()
@@ -279,10 +280,10 @@ def _check_classes(spark: SparkSession, layout: SerdeLayout) -> None:
     )
     if shown.lower() != f"struct<{types}>".lower():
         raise UnreadableTableError(
-            f"{table} has in the metastore the columns struct<{types}>, and {layout.serde} reads "
-            f"{shown}. Hive 4 describes the table by the first and shows rows of the second. "
-            "Give the table's columns the types that the SerDe reads, or let Hive copy the table "
-            "to one stored as ORC.",
+            f"{table} has the columns struct<{types}> in the metastore, but {layout.serde} "
+            f"reads {shown}. Hive 4 describes the table with the types of the metastore, and "
+            "shows rows with the types of the SerDe. Give the table's columns the types of "
+            "the SerDe, or let Hive copy the table to one stored as ORC.",
             code="HIVEACID_SERDE_COLUMNS_DIFFER",
         )
 
@@ -331,7 +332,8 @@ def _checked(time: Column, data_type: DataType, table: TableName, name: str) -> 
     message = F.concat(
         F.lit(
             f"[HIVEACID_AMBIGUOUS_OLD_TIME] {table} has in column {name} a time before "
-            f"{first}, which Spark shows otherwise than Hive: "
+            f"{first}, which Spark shows differently from Hive. Let Hive copy the table to "
+            "one stored as ORC. The time: "
         ),
         time.cast("string"),
     )
@@ -345,8 +347,9 @@ def _rows(spark: SparkSession, layout: SerdeLayout, files: Sequence[ListedFile])
     for file in files:
         if _GLOB.search(file.path):
             raise UnreadableTableError(
-                f"{table} cannot be read: Hive's classes take {file.path} for a pattern of names. "
-                "Move the table or partition to a directory without any of {}[]*?\\ in its path.",
+                f"{table} cannot be read: Hive's classes treat the path {file.path} as a glob "
+                "pattern. Move the table or partition to a directory without any of {}[]*?\\ "
+                "in its path.",
                 code="HIVEACID_PATTERN_IN_PATH",
             )
     data, path = _fields(layout), StructType([StructField(FILE_PATH, StringType())])

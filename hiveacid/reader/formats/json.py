@@ -225,7 +225,8 @@ class _Reader:
         message = F.concat(
             F.lit(
                 f"[HIVEACID_UNEXPECTED_JSON] {self._table} has JSON that is not what Hive "
-                f"writes for {what}: "
+                f"writes for {what}. Correct the file, or let Hive copy the table to one "
+                "stored as ORC. The value: "
             ),
             F.coalesce((value if shown is None else shown).cast("string"), F.lit("null")),
         )

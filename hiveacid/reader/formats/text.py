@@ -219,7 +219,11 @@ def in_utf8(frame: DataFrame, table: TableName) -> DataFrame:
         # PySpark 3.5
         is_valid = line.cast("binary") == F.encode(line, "UTF-8")
     message = F.concat(
-        F.lit(f"[HIVEACID_TEXT_NOT_UTF8] {table} has text that is not UTF-8: "), F.hex(line)
+        F.lit(
+            f"[HIVEACID_TEXT_NOT_UTF8] {table} has text that is not UTF-8. Correct the file, or "
+            "let Hive copy the table to one stored as ORC. The line in hexadecimal: "
+        ),
+        F.hex(line),
     )
     return frame.withColumn("value", F.when(is_valid, line).otherwise(F.raise_error(message)))
 
@@ -285,7 +289,10 @@ def _union(cell: Column, data_type: UnionType, format: LineFormat, level: int) -
     message = F.concat(
         F.lit("[HIVEACID_INVALID_UNION_TAG] "),
         F.col(FILE_PATH),
-        F.lit(f" has a value of a uniontype that does not begin with its tag, 0 to {tags[-1]}: "),
+        F.lit(
+            f" has a value of a uniontype that does not begin with its tag, 0 to {tags[-1]}. "
+            "Correct the file. The value: "
+        ),
         F.replace(cell, separator, F.lit("|")),
     )
     return F.when(tag.isin(tags), F.struct(tag.cast("tinyint").alias("tag"), *values)).otherwise(

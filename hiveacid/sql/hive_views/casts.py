@@ -270,8 +270,8 @@ def _refuse_inside(found: _Retyped, kind: str) -> None:
     if kind not in _WITHOUT_COLUMNS:
         raise DiffersError(
             str(found.node.sql()),
-            "in a query inside of the view it has another type in Hive than in Spark; a CAST in "
-            "the view would tell the type",
+            "in a query inside of the view it has another type in Hive than in Spark; write a "
+            "CAST in the view",
         )
 
 
@@ -294,9 +294,9 @@ def _refuse_mixed_numbers(operation: LogicalPlan, written: Any) -> None:
             ):
                 raise DiffersError(
                     str(cast.child().sql()),
-                    "of a UNION, INTERSECT or EXCEPT of decimals and whole numbers Hive makes NULL "
-                    "of the numbers that its decimal has too few digits for; a CAST in the view "
-                    "would tell the type",
+                    "in a UNION, INTERSECT or EXCEPT with decimals, Hive makes NULL of whole "
+                    "numbers that have too many digits for its decimal; write a CAST in the "
+                    "view",
                 )
 
 
@@ -315,7 +315,7 @@ def _refuse_mixture(node: Expression, children: list[Expression], written: Any) 
     casts = [it for it in children if kind_of(it) == "Cast" and it.getTagValue(written).isEmpty()]
     types = {str(it.child().dataType().catalogString()).partition("(")[0] for it in casts}
     if {"float", "decimal"} <= types:
-        raise DiffersError(str(node.sql()), "of a float and a decimal Hive makes a float")
+        raise DiffersError(str(node.sql()), "Hive makes a float of a float and a decimal")
 
 
 def _refuse_mean_of_hive_3(node: Expression, child: Expression) -> None:
@@ -341,7 +341,7 @@ def _refuse_of_hive_3(found: _Cast) -> None:
     elif source == "string" and target in ("date", "timestamp"):
         is_literal = kind_of(child) == "Literal"
         if not is_literal or not _is_day(str(child.toString())):
-            reason = "of a day that does not exist, such as 2024-02-30, Hive 3 makes a later day"
+            reason = "Hive 3 makes a later day of a day that does not exist, such as 2024-02-30"
     if reason is not None:
         raise DiffersError(str(found.node.sql()), reason)
 
@@ -370,16 +370,16 @@ def _check_type_dependent(node: Expression, kind: str, children: list[Expression
             reason = "Hive writes a NULL in an array as text, and Spark leaves it out"
     elif kind == "Pmod":
         if _FRACTIONS & set(types):
-            reason = "of fractions Hive and Spark make different digits"
+            reason = "Hive and Spark compute different digits for fractions"
     elif kind == "Average" and types[0] == "bigint":
-        reason = "Hive adds up as bigint or as double, by the way in which it runs the query"
+        reason = "Hive adds up as bigint or as double, depending on how it runs the query"
     elif kind == "Average" and types[0].startswith("decimal"):
         if int(re.findall(r"\d+", types[0])[0]) + _MORE_DIGITS_OF_MEAN > _MOST_DIGITS:
-            reason = "of so many digits Hive makes a mean with fewer behind the point"
+            reason = "Hive's mean of so many digits has fewer digits behind the point"
     elif kind == "Multiply" and all(type_.startswith("decimal") for type_ in types):
         digits = sum(int(re.findall(r"\d+", type_)[0]) for type_ in types)
         if digits + 1 > _MOST_DIGITS:
-            reason = "of products that may have more than 38 digits Hive makes NULL more often"
+            reason = "Hive makes NULL more often of products that may have more than 38 digits"
     if reason is not None:
         raise DiffersError(str(node.sql()), reason)
     return f"abs(cast(x as {_ABS[types[0]]}))" if kind == "Abs" and types[0] in _ABS else None
@@ -395,7 +395,7 @@ def _guard_text(guard: str, found: _Cast, view: HiveView) -> str:
     part = f"column {found.column}" if found.column else str(found.node.child().sql())
     target = str(found.node.dataType().catalogString())
     fails = fail_for_value(
-        f"is cast to {target} by Hive in another way than by Spark", f"{view.name}, {part}"
+        f"is cast to {target} differently by Hive and Spark", f"{view.name}, {part}"
     )
     return _GUARDS[guard].replace("{fails}", fails)
 
@@ -419,7 +419,7 @@ def _guard_of(found: _Cast) -> str | None:
         return None
     if source == "double" and target.startswith("decimal") and found.is_explicit:
         return "double as decimal"
-    how = "" if found.is_explicit else ", which the types ask for,"
+    how = "" if found.is_explicit else ", which the types require,"
     raise DiffersError(
         str(node.sql()), f"the cast{how} from {source} to {target} differs from Hive's"
     )
@@ -442,8 +442,8 @@ def _guard_of_text(found: _Cast, target: str) -> str | None:
     if kind not in allowed:
         raise DiffersError(
             str(found.node.sql()),
-            f"Hive compares or converts a string with {target} in another way; a CAST in the view "
-            "would tell how",
+            f"Hive compares or converts a string with {target} differently; write a CAST in "
+            "the view",
         )
     return kind
 

@@ -51,10 +51,10 @@ class CharTable:
         if self.nested is not None:
             column, type_ = self.nested
             raise UnreadableTableError(
-                f"{self.name}, which a view of Hive's reads, is not transactional, and its column "
-                f"{column} is {type_}. Hive computes with char without the blanks at its end, and "
-                "Spark with them. So the view was not read. Put the query of the view into a model "
-                "or a statement, in Spark's SQL.",
+                f"A Hive view reads {self.name}, which is not transactional, and whose column "
+                f"{column} is {type_}. Hive computes with char without the blanks at its end, "
+                "and Spark with them. So the view was not read. Put the query of the view "
+                "into a model or a statement, in Spark's SQL.",
                 code="HIVEACID_HIVE_VIEW_CHAR",
             )
 

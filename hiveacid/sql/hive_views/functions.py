@@ -23,9 +23,9 @@ class Order(Enum):
     """How a function depends on an order."""
 
     NONE = "nothing"
-    CHANCE = "its result has an order that neither Hive nor Spark promises"
+    ARBITRARY = "its result has an order that neither Hive nor Spark promises"
     IGNORED = "the order in an array does not change its result"
-    OF_ROWS = "it goes by the order of the rows in a window"
+    OF_ROWS = "it depends on the order of the rows in a window"
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ TABLE = (
     # Rewritten, or equal under a condition
     Function("add_months", "2", rewrites.add_months, dates=1),
     Function("array_contains", "2", rewrites.array_contains, order=Order.IGNORED),
-    Function("collect_list", "1", order=Order.CHANCE),
-    Function("collect_set", "1", order=Order.CHANCE),
+    Function("collect_list", "1", order=Order.ARBITRARY),
+    Function("collect_set", "1", order=Order.ARBITRARY),
     Function("date", "1", rewrites.to_date),
     Function("date_format", "2", rewrites.date_format, dates=1),
     Function("get_json_object", "2", rewrites.get_json_object),
@@ -176,25 +176,25 @@ TABLE = (
     *_refused("is another number each time", "rand"),
     *_refused("is another text each time", "uuid"),
     *_refused("is Java's hash in Hive and Murmur3 in Spark", "hash"),
-    *_refused("is no function of Spark's", "murmur_hash"),
+    *_refused("does not exist in Spark", "murmur_hash"),
     *_refused("is a byte in Hive and a code point in Spark", "ascii"),
     *_refused("is empty in Hive for some numbers above 127", "chr"),
-    *_refused("differs for texts with other letters than A to Z", "soundex"),
-    *_refused("reads blanks in another way", "conv"),
-    *_refused("reads a text with other letters than hexadecimal digits in another way", "unhex"),
-    *_refused("shows a path for texts that are no URL in Spark, and NULL in Hive", "parse_url"),
-    *_refused("fails in Spark where a key comes twice", "str_to_map"),
+    *_refused("differs for texts with letters other than A to Z", "soundex"),
+    *_refused("treats blanks differently", "conv"),
+    *_refused("treats texts with characters other than hexadecimal digits differently", "unhex"),
+    *_refused("shows a path in Spark and NULL in Hive for texts that are not URLs", "parse_url"),
+    *_refused("fails in Spark where a key is repeated", "str_to_map"),
     *_refused("has another type for decimals", "sign"),
-    *_refused("is approximated in another way", "percentile_approx"),
+    *_refused("is approximated differently", "percentile_approx"),
     *_refused("differs from Spark's", "percentile_disc"),
     *_refused("has line breaks in some releases of Spark", "base64"),
-    *_refused("treats some letters and tabs in another way", "initcap"),
+    *_refused("treats some letters and tabs differently", "initcap"),
     *_refused("counts letters outside of Unicode's first plane as two in Hive", "levenshtein"),
 )
 """Every function that was tried, once."""
 
 _BY_NAME = {it.name: it for it in TABLE}
-_UNTRIED = "is not among the functions that were tried in Hive next to Spark, so it may differ"
+_UNTRIED = "was not compared between Hive and Spark, so it may differ"
 
 
 def function_of(name: str) -> Function:
@@ -217,7 +217,7 @@ def translated(function: Function, of: Call, *, is_hive_3: bool) -> exp.Expressi
         raise DiffersError(f"it {function.refused}")
     if not function.takes(len(of.arguments)):
         raise DiffersError(
-            f"in Hive next to Spark it was tried with {function.arguments}, not with "
+            f"it was compared between Hive and Spark with {function.arguments}, not with "
             f"{len(of.arguments)}"
         )
     if is_hive_3:

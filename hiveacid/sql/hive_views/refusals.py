@@ -25,9 +25,9 @@ class DiffersError(Exception):
 def refusal(view: HiveView, part: str, reason: str) -> UnreadableTableError:
     """Return the error for a view that cannot be read exactly."""
     return UnreadableTableError(
-        f"{view.name} is a view of Hive's that cannot be read exactly. {part}: {reason}. Put its "
-        "query into a model or a statement, in Spark's SQL, over the tables behind it. Its text in "
-        f"Hive: {view.text}",
+        f"{view.name} is a Hive view that cannot be read exactly. {part}: {reason}. Put its "
+        "query into a model or a statement, in Spark's SQL, over the tables behind it. Its "
+        f"text in Hive: {view.text}",
         code="HIVEACID_HIVE_VIEW_NOT_EXACT",
     )
 
@@ -40,10 +40,10 @@ def refuse_of_trino(view: HiveView) -> None:
     """
     if _OF_TRINO.match(view.text):
         raise UnreadableTableError(
-            f"{view.name} is a view that Trino or Presto has made. Its query is in their SQL, "
-            "which neither Hive nor Spark runs. So the statement was not run. Put the query, which "
-            "SHOW CREATE VIEW in Trino shows, into a model or a statement, in Spark's SQL, over "
-            "the tables behind the view.",
+            f"{view.name} is a view of Trino or Presto. Its query is in their SQL, which "
+            "neither Hive nor Spark runs. So the statement was not run. Put the query, which "
+            "SHOW CREATE VIEW in Trino shows, into a model or a statement, in Spark's SQL, "
+            "over the tables behind the view.",
             code="HIVEACID_VIEW_OF_TRINO",
         )
 
@@ -51,8 +51,9 @@ def refuse_of_trino(view: HiveView) -> None:
 def without_sqlglot(view: HiveView) -> UnreadableTableError:
     """Return the error for a view where the library that parses it is not installed."""
     return UnreadableTableError(
-        f"{view.name} is a view of Hive's, and sqlglot, which parses the query of such a view, is "
-        "not installed. So the statement was not run. Install it: pip install 'hiveacid[views]'.",
+        f"{view.name} is a Hive view, and sqlglot, which parses the queries of Hive views, is "
+        "not installed. So the statement was not run. Install it: pip install "
+        "'hiveacid[views]'.",
         code="HIVEACID_SQLGLOT_MISSING",
     )
 
@@ -80,10 +81,10 @@ def _literal(text: str) -> str:
 def warn_of_release(version: str, release: str) -> None:
     """Warn, once per process, that views are read as another release of Hive shows them."""
     logger.warning(
-        "[HIVEACID_WARN_HIVE_RELEASE] "
-        "Views of Hive's are read as Hive %s shows them, and the metastore is that of Hive %s, of "
-        "which nobody has tried whether it shows the same rows. Compare a view with Hive. "
-        "`hive_views` chooses another release, or refuses.",
+        "[HIVEACID_WARN_HIVE_RELEASE] Hive views are read as Hive %s shows them, but the "
+        "metastore is that of Hive %s, which was not compared with Spark. Compare the rows of "
+        "a view with Hive. Set `hive_views` to choose another release, or to refuse Hive "
+        "views.",
         release,
         version,
     )

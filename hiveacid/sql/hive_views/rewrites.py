@@ -45,7 +45,7 @@ class Call:
         """
         value = self.literal(position)
         if not value:
-            raise DiffersError(f"the text that {what} must be written out, and not be empty")
+            raise DiffersError(f"the text that {what} must be a literal, and not be empty")
         return value
 
 
@@ -149,19 +149,23 @@ def date_format(of: Call) -> exp.Expression:
     pattern = of.needed_literal(1, "is the pattern")
     for letters in re.findall(r"([A-Za-z])(\1*)", pattern):
         if "".join(letters) not in _FORMATS:
-            raise DiffersError(f"its pattern has {''.join(letters)}, which was not tried")
+            raise DiffersError(
+                f"its pattern has {''.join(letters)}, which was not compared between Hive and Spark"
+            )
     if "'" in pattern or "[" in pattern:
-        raise DiffersError("its pattern has quotes or brackets, which were not tried")
+        raise DiffersError(
+            "its pattern has quotes or brackets, which were not compared between Hive and Spark"
+        )
     return call("DATE_FORMAT", *of.arguments)
 
 
 def get_json_object(of: Call) -> exp.Expression:
     """Refuse odd paths, and fail for JSON of which Hive and Spark write parts differently."""
     if not _JSON_PATH.fullmatch(of.literal(1)):
-        raise DiffersError("its path must be written out, as names after dots and as indexes")
+        raise DiffersError("its path must be a literal, of names after dots and of indexes")
     value, path = of.arguments
     fails = fail_for_value(
-        "is JSON with characters or numbers that Hive writes in another way than Spark", of.where
+        "is JSON with characters or numbers that Hive writes differently from Spark", of.where
     )
     return call("GET_JSON_OBJECT", _fail_if_matched(value, _ODD_JSON, fails), path)
 
@@ -192,7 +196,7 @@ def pad(function: str) -> Rewrite:
 
     def rewrite(of: Call) -> exp.Expression:
         if not of.needed_literal(2, "fills up").isascii():
-            raise DiffersError("the text that fills up must be of ASCII")
+            raise DiffersError("the padding must be of ASCII characters")
         return call(function, counted(of.arguments[0], of.where), *of.arguments[1:])
 
     return rewrite
@@ -203,8 +207,8 @@ def pmod(of: Call) -> exp.Expression:
     by = of.arguments[1]
     if not (isinstance(by, exp.Literal) and by.is_int and 0 < int(by.name) <= _MOST_MODULUS):
         raise DiffersError(
-            f"it must be by a number from 1 to {_MOST_MODULUS} that is written out; Hive adds a "
-            "negative one, and goes over the end of the type"
+            f"its modulus must be a literal from 1 to {_MOST_MODULUS}; Hive shows other "
+            "results for a negative one, and overflows with a higher one"
         )
     return call("PMOD", *of.arguments)
 
@@ -214,8 +218,8 @@ def regexp_extract(of: Call) -> exp.Expression:
     pattern = of.needed_literal(1, "is looked for")
     if re.search(r"\||\)[?*]|\)\{0", pattern):
         raise DiffersError(
-            "its pattern has a group that may take no part in a match, for which Hive shows NULL "
-            "and Spark an empty text"
+            "its pattern has a group that may not take part in a match: Hive shows NULL for "
+            "it, and Spark an empty text"
         )
     return call("REGEXP_EXTRACT", *of.arguments)
 
@@ -242,9 +246,8 @@ def sort_array(of: Call) -> exp.Expression:
     )
     if not is_collected:
         raise DiffersError(
-            "Hive sorts the array where it is, so that other columns of the view show it sorted, "
-            "too, also what is computed twice; only the array of collect_set or collect_list can "
-            "be sorted"
+            "Hive sorts the array in place, so other columns of the view that compute it show "
+            "it sorted, too; only the array of collect_set or collect_list can be sorted"
         )
     return call("SORT_ARRAY", array)
 
@@ -257,7 +260,9 @@ def split(of: Call) -> exp.Expression:
     except re.error:
         finds_nothing = True
     if finds_nothing:
-        raise DiffersError("its pattern may match an empty text, after which the two go on apart")
+        raise DiffersError(
+            "its pattern may match an empty text, after which Hive and Spark continue differently"
+        )
     return call("SPLIT", *of.arguments)
 
 
@@ -291,7 +296,7 @@ def substring(of: Call) -> exp.Expression:
     if not isinstance(start, exp.Neg) or not (
         isinstance(start.this, exp.Literal) and start.this.is_int
     ):
-        raise DiffersError("the place where it begins must be a number")
+        raise DiffersError("the position at which it begins must be a literal")
     is_short = exp.LT(this=call("LENGTH", value.copy()), expression=start.this.copy())
     return call("IF", is_short, text(""), call("SUBSTRING", checked, start, *rest))
 

@@ -111,8 +111,8 @@ def _refuse_other_releases(hive: HiveSql) -> None:
     if hive.release is None:
         raise DiffersError(
             "Its Hive",
-            f"views were tried in Hive 4.0.1 and 3.1.3 next to Spark, and the metastore is that of "
-            f"Hive {hive.version}, which may evaluate them in another way. `hive_views` chooses "
+            "views were compared in Hive 4.0.1 and 3.1.3, and the metastore is that of Hive "
+            f"{hive.version}, which may evaluate them differently. Set `hive_views` to choose "
             "one of the two",
         )
 
@@ -195,23 +195,25 @@ def _refuse_precedence(node: Node) -> None:
         )
         of_bits = of_sums and (isinstance(node, _BITS) or isinstance(child, _BITS))
         if of_predicates or of_null or of_bits:
-            raise DiffersError(_part(node), "operators bind in another way; write parentheses")
+            raise DiffersError(
+                _part(node), "operators have another precedence in Spark; write parentheses"
+            )
 
 
-def _refuse_rows_by_chance(window: exp.Window) -> None:
+def _refuse_arbitrary_rows(window: exp.Window) -> None:
     name = str(window.this.this).lower() if isinstance(window.this, exp.Anonymous) else ""
     by_rows = function_of(name).order is Order.OF_ROWS
     spec = window.args.get("spec")
     is_of_rows = spec is not None and str(spec.args.get("kind")).upper() == "ROWS"
     if window.args.get("order") is None and (by_rows or is_of_rows):
-        raise DiffersError("without ORDER BY the order of the window's rows is chance")
+        raise DiffersError("without ORDER BY the order of the window's rows is arbitrary")
 
 
 def _why_unknown(node: Node) -> str:
     # `current_date` and the like are nodes of their own.
     name = re.sub(r"(?<!^)(?=[A-Z])", "_", type(node).__name__).lower()
     reason = reason_against(name)
-    return f"it {reason}" if reason else "it was not tried in Hive next to Spark"
+    return f"it {reason}" if reason else "it was not compared between Hive and Spark"
 
 
 def _translate_node(node: Node, view: HiveView, hive: HiveSql) -> None:
@@ -245,16 +247,16 @@ def _translate_call(node: exp.Anonymous, view: HiveView, hive: HiveSql) -> None:
     function = function_of(name)
     parent = node.parent
     if isinstance(parent, exp.Dot) and parent.expression is node:
-        raise DiffersError("it is a function of the users' own")
+        raise DiffersError("it is a user-defined function")
     if name == "nullif":
         _refuse_trailing_blanks(node.expressions)
-    if function.order is Order.CHANCE and not (
+    if function.order is Order.ARBITRARY and not (
         isinstance(parent, exp.Anonymous)
         and function_of(str(parent.this).lower()).order is Order.IGNORED
     ):
-        raise DiffersError("the order in its result is chance; sort_array(…) would give one")
+        raise DiffersError("the order in its result is arbitrary; use sort_array(…)")
     if not function.distinct and any(isinstance(it, exp.Distinct) for it in node.expressions):
-        raise DiffersError("it was not tried with DISTINCT")
+        raise DiffersError("it was not compared between Hive and Spark with DISTINCT")
     of = Call(list(node.expressions), _place_of(node, view))
     node.replace(translated(function, of, is_hive_3=hive.is_hive_3))
 
@@ -287,7 +289,7 @@ def _translate_cast(node: exp.Cast) -> None:
         return
     match = _TYPE.fullmatch(written)
     if match is None:
-        raise DiffersError(f"casts to {written} were not tried")
+        raise DiffersError(f"casts to {written} were not compared between Hive and Spark")
     if written in _SPARKS_LONG:
         # Spark's analyzer adds an equal cast next to a decimal, and `casts` changes all equal
         # casts to Hive's type. The outer cast keeps the type as it is written.
@@ -315,9 +317,9 @@ def _translate_select(node: exp.Select) -> None:
     group = node.args.get("group")
     if group is not None and any(isinstance(it, exp.Literal) for it in group.expressions):
         raise DiffersError(
-            "whether GROUP BY takes a number for a column depends on hive.groupby.position.alias"
+            "whether GROUP BY treats a number as a column depends on hive.groupby.position.alias"
         )
-    _refuse_chance(node)
+    _refuse_arbitrary_limit(node)
 
 
 def _translate_literal(node: exp.Literal) -> None:
@@ -334,7 +336,7 @@ def _refuse_trailing_blanks(compared: Iterable[Node]) -> None:
         while isinstance(inner, exp.Cast):  # Hive treats the cast of a literal as the literal.
             inner = inner.this.unnest()
         if isinstance(inner, exp.Literal) and inner.is_string and inner.name[-1:] == " ":
-            raise DiffersError("Hive passes over blanks at the end where it compares char")
+            raise DiffersError("Hive ignores blanks at the end where it compares char")
         if isinstance(inner, exp.Tuple):
             _refuse_trailing_blanks(inner.expressions)
 
@@ -343,17 +345,17 @@ def _refuse_odd(node: Node) -> None:
     if isinstance(node, exp.RegexpLike):
         pattern = node.expression
         if not (isinstance(pattern, exp.Literal) and pattern.is_string and pattern.name):
-            raise DiffersError("the pattern must be written out, and not be empty")
+            raise DiffersError("the pattern must be a literal, and not be empty")
     elif isinstance(node, exp.Extract) and node.name.upper() not in _PARTS_OF_TIME:
         raise DiffersError(f"it must be one of {', '.join(sorted(_PARTS_OF_TIME))}")
     elif isinstance(node, exp.WindowSpec) and str(node.args.get("kind")).upper() == "RANGE":
         ends = (node.args.get("start"), node.args.get("end"))
         if any(isinstance(end, exp.Expression) for end in ends):
-            raise DiffersError("of a range around the present value Spark makes an overflow")
+            raise DiffersError("Spark overflows in a range around the present value")
     elif isinstance(node, exp.Window):
-        _refuse_rows_by_chance(node)
+        _refuse_arbitrary_rows(node)
     elif isinstance(node, exp.Column) and node.name.lower() in _VIRTUAL:
-        raise DiffersError("virtual columns are Hive's own")
+        raise DiffersError("only Hive has virtual columns")
     elif isinstance(node, exp.Intersect | exp.Union | exp.Except):
         sides = (node.this, node.expression)
         mixed = (isinstance(it, exp.SetOperation) for it in sides)
@@ -362,14 +364,14 @@ def _refuse_odd(node: Node) -> None:
             for it in sides
             if isinstance(it, exp.SetOperation)
         ):
-            raise DiffersError("INTERSECT binds in another way in Spark; use subqueries")
-        _refuse_chance(node)
+            raise DiffersError("INTERSECT has another precedence in Spark; use subqueries")
+        _refuse_arbitrary_limit(node)
 
 
-def _refuse_chance(node: Node) -> None:
+def _refuse_arbitrary_limit(node: Node) -> None:
     limit = node.args.get("limit")
     if limit is not None and node.args.get("order") is None:
-        raise DiffersError("LIMIT without ORDER BY shows rows by chance")
+        raise DiffersError("LIMIT without ORDER BY shows arbitrary rows")
 
 
 def _part(node: Node) -> str:

@@ -314,7 +314,7 @@ class Histories:
 
         It may do so after a compaction on Tez that left a directory without any file: readers do
         not see the directory, neither Hive's own nor the library's, and go on with what it
-        replaces (docs/troubleshooting.md, "Hive's cleaner may have removed it").
+        replaces (docs/troubleshooting.md, "Hive's cleaner may have removed the file").
         """
         try:
             self._differential.check(str(world.table), where)

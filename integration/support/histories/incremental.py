@@ -32,15 +32,15 @@ from integration.support.metastore import locks_of_dbt
 #: A part of the reason for building a target anew, and its short name.
 _REASONS = {
     "replaced all rows": "overwrite or truncate",
-    "took in write ids": "compaction past the state",
+    "includes write ids": "compaction past the state",
     "dropped and created again": "partition dropped and created again",
     "it was dropped": "partition dropped",
     "were deleted or updated": "deletes without key and row id",
-    "and insert-only rows carry no write id": "compaction of an insert-only table",
+    "and insert-only rows have no write id": "compaction of an insert-only table",
     "may have numbered": "compaction that may have numbered rows anew",
     "without a trace": "rows gone without a trace",
     "it was moved from": "moved",
-    "left nothing there": "compaction that left nothing",
+    "left it empty": "compaction that left nothing",
 }
 
 

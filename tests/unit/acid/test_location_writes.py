@@ -98,7 +98,7 @@ def test_a_file_that_is_being_written_has_no_time():
         "delta_2_6/bucket_00000_flush_length": 20,
     }
     with pytest.raises(
-        UnreadableTableError, match=r"\] /t/delta_2_6/bucket_00000 is being written"
+        UnreadableTableError, match=r"\] /t/delta_2_6/bucket_00000 is still being written"
     ):
         found(times)
     # Nothing of the batch is committed yet, or all of it has been closed.

@@ -100,7 +100,7 @@ def test_a_mark_that_has_gone_back_below_the_only_base_is_told():
     with pytest.raises(UnreadableTableError, match="high-water mark of the write ids is 4"):
         select(listed, write_ids(4, aborted=[4]), ALL_TXNS)
     of_hive_3 = listing("base_5/bucket_00000", data_formats={"base_5": "compacted"})
-    with pytest.raises(UnreadableTableError, match="run again with a new snapshot"):
+    with pytest.raises(UnreadableTableError, match="Take a new snapshot"):
         select(of_hive_3, write_ids(4), ALL_TXNS)
 
 
@@ -238,7 +238,7 @@ def test_every_file_and_directory_is_used_or_skipped_with_a_reason():
 
 @pytest.mark.parametrize("path", ["delta_1_x/bucket_00000", "base_/bucket_00000"])
 def test_a_name_that_cannot_be_understood_is_refused(path):
-    with pytest.raises(UnreadableTableError, match="begins like an ACID directory"):
+    with pytest.raises(UnreadableTableError, match="looks like the name of an ACID directory"):
         select(listing(path), write_ids(5), ALL_TXNS)
 
 
@@ -391,7 +391,9 @@ def test_compactions_whose_transactions_have_not_ended_are_ahead():
 )
 def test_a_delta_with_its_write_ids_reversed_is_refused_where_hive_shows_it(ids):
     listed = listing("delta_1_1_0/b", "delta_2_2_0/b", "delta_3_2_v0000007/b")
-    with pytest.raises(UnreadableTableError, match="delta_3_2_v0000007 has its write ids reversed"):
+    with pytest.raises(
+        UnreadableTableError, match="delta_3_2_v0000007 cannot be read: its write ids are reversed"
+    ):
         select(listed, ids, ALL_TXNS)
 
 

@@ -228,7 +228,7 @@ def test_a_raw_name_that_only_the_sources_metastore_knows_is_explained(adapter, 
     monkeypatch.setattr(adapter.run.tables, "asked_for", lambda: {ORDERS: TABLE})
     told = adapter.run.explain_missing_tables([("shop", "orders")])
     assert told.startswith("[HIVEACID_SOURCE_NOT_IN_SPARK] shop.orders is a source. ")
-    assert "has it as a transactional table" in told and "run any other one in Hive." in told
+    assert "has it as a transactional table" in told and "run all others in Hive." in told
 
 
 def test_sources_of_the_selected_nodes_are_foreseen(adapter, manifest, monkeypatch):

@@ -175,7 +175,7 @@ def test_there_is_no_second_snapshot(make):
         read(run, "end-hook", "operation")
     assert error.value.message.startswith(
         "Operation end-hook reads shop.orders, but the run has ended transaction 2, which held "
-        "its snapshot, with the last node that was known to read an ACID source, a. "
+        "its snapshot, after the last node known to read an ACID source, a. "
     )
     assert "`hold_until: run_end`" in error.value.message
     assert "`-- depends_on: {{ source('shop', 'orders') }}`" in error.value.message

@@ -25,7 +25,7 @@ def test_dbt_init_asks_for_a_valid_profile(choice, jars, login, auth, monkeypatc
 
     def answer(question, **options):
         # The numbers of a choice stand before its question.
-        if question.startswith("[1] The metastore asks nobody"):
+        if question.startswith("[1] No authentication"):
             return login
         if question.startswith("[1]"):
             return choice

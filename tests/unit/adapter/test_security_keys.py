@@ -69,7 +69,10 @@ def test_the_keys_make_the_librarys_settings(keys, security):
         ({"token": "s3cret"}, "`token` needs `auth: jwt`, and `auth` is none"),
         (KEYTAB, "`kerberos_keytab` needs `auth: kerberos`, and `auth` is none"),
         ({"auth": "kerberos", "user": "a"}, "`user` needs `auth: none or plain`"),
-        ({"auth": "kerberos", "kerberos_keytab": "a"}, "go together; without both, kinit"),
+        (
+            {"auth": "kerberos", "kerberos_keytab": "a"},
+            "go together; without both, the ticket cache",
+        ),
         ({"auth": "plain"}, "`auth: plain` needs `user` and `password`"),
         ({"auth": "jwt"}, "`auth: jwt` needs one of `token` and `token_file`"),
         ({"auth": "jwt", "token": "s3cret", "token_file": "b"}, "needs one of `token` and"),
@@ -77,7 +80,7 @@ def test_the_keys_make_the_librarys_settings(keys, security):
         ({"use_ssl": "yes"}, "`use_ssl` must be true or false, not 'yes'"),
         (
             {"auth": "kerberos", "use_http_transport": True},
-            "`use_http_transport` does not go with `auth: kerberos`",
+            "`use_http_transport` does not work with `auth: kerberos`",
         ),
         (
             {"auth": "kerberos", "kerberos_server_principal": "hive"},

@@ -39,8 +39,8 @@ def test_times_of_files(ask):
     of = past(listing("delta_1_1_0000/b", "delta_3_3_0000/b"))
     assert ask(of, 1999) == (
         1,
-        "shop.orders as of timestamp '1999' is its write id 1, by the modification times of "
-        "its files.",
+        "shop.orders as of timestamp '1999' is at write id 1, according to the modification "
+        "times of its files.",
     )
     assert ask(of, 2000)[0] == 3
 
@@ -53,16 +53,16 @@ def test_the_notification_log_comes_first(ask):
     events = TableEvents(1, {4: 2, 9: 3}, frozenset({4, 9}))
     of = past(listing("delta_1_1_0000/b"), evidence=Evidence(HIVE_4, (), lambda: events))
     assert ask(of, 2500)[0] == 4
-    assert ask(of, 2500)[1].endswith("write id 4, by the metastore's notification log.")
+    assert ask(of, 2500)[1].endswith("write id 4, according to the metastore's notification log.")
     assert ask(of, 9000)[0] == 5, "9 was committed after the snapshot"
-    assert ask(of, 999)[1].endswith("by the modification times of its files.")
+    assert ask(of, 999)[1].endswith("according to the modification times of its files.")
 
 
 @pytest.mark.parametrize(("server", "found"), [(HIVE_4, 1), (HIVE_3, None)])
 def test_a_compaction_of_hive_3_may_look_like_a_write(ask, server, found):
     of = past(listing("delta_1_1_0000/b", "delta_3_3/b"), evidence=Evidence(server, ()))
     if found is None:
-        with pytest.raises(InstantLostError, match="which of its write ids 3 had been committed"):
+        with pytest.raises(InstantLostError, match="which of write ids 3 had been committed"):
             ask(of, 1999)
     else:
         assert ask(of, 1999)[0] == found
@@ -76,9 +76,9 @@ def test_a_compaction_hides_times(ask):
     with pytest.raises(InstantLostError) as error:
         ask(of, 999)
     assert error.value.message == (
-        "shop.orders cannot be read as of timestamp '999': which of its write ids 1-4 had been "
-        "committed then, neither /t/base_4_v0000007 nor the metastore's notification log tells."
-        " The write ids 4 to 5 can be read. Give one of them as `version_as_of`."
+        "shop.orders cannot be read as of timestamp '999': neither /t/base_4_v0000007 nor the "
+        "metastore's notification log shows which of write ids 1-4 had been committed by then. "
+        "The write ids 4 to 5 can be read. Give one of them as `version_as_of`."
     )
     assert ask(of, 1000)[0] == 4
 

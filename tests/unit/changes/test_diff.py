@@ -286,12 +286,12 @@ def test_only_directories_of_new_write_ids_are_read():
     ("old", "new", "what"),
     [
         (["delta_3_3_0"], ["base_5"], "write id 5 replaced all rows (overwrite or truncate)"),
-        (["delta_3_3_0"], ["base_5_v0000009"], "base_5_v0000009 took in write ids 4-5, which had"),
-        (["base_3"], ["delta_5_5_0"], "its base base_3 has gone"),
+        (["delta_3_3_0"], ["base_5_v0000009"], "base_5_v0000009 includes write ids 4-5, which had"),
+        (["base_3"], ["delta_5_5_0"], "its base base_3 is gone"),
         (["base_2"], ["base_3"], "its base was base_2 and is base_3, though write id 3 is not"),
-        (["delta_3_3_0"], ["delta_5_5_0"], "what write id 3 wrote has gone, and no compaction"),
-        (["000000_0"], ["delta_5_5_0"], "what write id 0 wrote has gone"),
-        (["delta_3_3_0"], [], "what write id 3 wrote has gone"),
+        (["delta_3_3_0"], ["delta_5_5_0"], "rows of write id 3 are gone, and no compaction"),
+        (["000000_0"], ["delta_5_5_0"], "rows of write id 0 are gone"),
+        (["delta_3_3_0"], [], "rows of write id 3 are gone"),
     ],
 )
 def test_a_lost_history(old, new, what):
@@ -323,14 +323,14 @@ def test_an_original_file_that_was_added_is_noticed(table, old, new, is_new_id):
     new = [*new, *(["delta_4_4_0"] if is_new_id else [])]
     change = compared(valid(3), valid(4 if is_new_id else 3), old, new, **table)
     assert change.kind is Kind.LOST and change.loss.extent is Extent.TABLE
-    assert "the files of no ACID directory in it are not those" in change.loss.what
+    assert "its files outside of ACID directories are not the files" in change.loss.what
 
 
 @pytest.mark.parametrize("table", [SHOWN, CONVERTED])
 def test_original_files_that_have_gone_are_noticed(table):
     old = ["000000_0", "delta_3_3_0"]
     gone = compared(valid(3), valid(3), old, ["delta_3_3_0"], **table)
-    assert gone.kind is Kind.LOST and "what write id 0 wrote has gone" in gone.loss.what
+    assert gone.kind is Kind.LOST and "rows of write id 0 are gone" in gone.loss.what
     for now in (old, ["base_3_v0000009"]):
         kept = compared(valid(3), valid(4), old, [*now, "delta_4_4_0"], **table)
         assert (kept.kind, kept.loss) == (Kind.GROWN, None)
@@ -356,7 +356,7 @@ def test_what_hive_lost_in_a_compaction_is_noticed_once(emptied):
     strange = {"storage": replace(STORAGE, location="file:/t/ü")}
     change = compared(valid(3), valid(4), old, new, **strange)
     assert change.kind is Kind.LOST and change.loss.reconcilable
-    assert f"the compaction that made {emptied[:-1]} left nothing there" in change.loss.what
+    assert f"the compaction that made {emptied[:-1]} left it empty" in change.loss.what
     # A state that has it knows it, and a path of ASCII letters has no such loss.
     again = compared(valid(4), valid(5), new, [*new, "delta_5_5_0"], **strange)
     assert (again.kind, again.loss) == (Kind.GROWN, None)
@@ -380,7 +380,7 @@ def test_what_hive_lost_next_to_an_open_write_id_is_noticed_once_it_is_removed(e
         valid(4, aborted=[2]), valid(4, aborted=[2]), kept, cleaned, parameters=INSERT_ONLY
     )
     assert change.kind is Kind.LOST and change.loss.extent is Extent.TABLE
-    assert f"the compaction that made {emptied[:-2]} left nothing there" in change.loss.what
+    assert f"the compaction that made {emptied[:-2]} left it empty" in change.loss.what
     again = compared(valid(4), valid(5), cleaned, [*cleaned, "delta_5_5_0"], parameters=INSERT_ONLY)
     assert (again.kind, again.loss) == (Kind.GROWN, None)
 
@@ -395,7 +395,7 @@ def test_a_state_remembers_what_was_going_to_be_lost(cleaned):
     half_done = pending[1:]
     assert compared(ids, ids, pending, half_done, parameters=INSERT_ONLY).loss is None
     change = compared(ids, ids, pending, cleaned, parameters=INSERT_ONLY)
-    assert "the compaction that made delta_1_3_v0000009 left nothing" in change.loss.what
+    assert "the compaction that made delta_1_3_v0000009 left it empty" in change.loss.what
     # Of rows that no run has seen nothing is lost.
     none_seen = compared(valid(0), ids, pending, cleaned, parameters=INSERT_ONLY)
     assert none_seen.kind is Kind.NEW
@@ -419,8 +419,8 @@ def test_a_compaction_of_aborted_writes_alone_has_lost_nothing():
     [
         (["delta_3_3_0", "delta_4_5_v0000009"], None),
         (["base_3_v0000009", "delta_4_5_v0000009"], None),
-        (["delta_3_5_v0000009"], "delta_3_5_v0000009 holds rows that had been seen together"),
-        (["base_5_v0000009"], "took in write ids 4-5"),
+        (["delta_3_5_v0000009"], "delta_3_5_v0000009 mixes rows that were read before"),
+        (["base_5_v0000009"], "includes write ids 4-5"),
     ],
 )
 def test_insert_only_directories_are_new_or_seen_as_a_whole(new, lost):
@@ -568,7 +568,7 @@ def test_a_partition_that_was_given_the_name_of_another(names, is_noticed):
     (change,) = changes(since)
     assert (change.kind is Kind.LOST) is is_noticed
     if change.loss is not None:
-        assert "in it are not those that had been seen: another partition" in change.loss.what
+        assert "are not the files that were read before: another partition" in change.loss.what
         assert change.loss.extent is Extent.TABLE
     # A state from before there were fingerprints.
     earlier = replace(since, locations=(replace(since.locations[0], files_fingerprint=None),))
@@ -579,11 +579,16 @@ def test_a_partition_that_was_given_the_name_of_another(names, is_noticed):
     ("write_ids", "options", "table", "what"),
     [
         (valid(5), "", {}, []),
-        (valid(5), "", {"id": 8, "create_time": 100}, ["another table of the name (id 8"]),
-        (valid(5), "", {"id": None, "create_time": 101}, ["another table of the name (createTime"]),
+        (valid(5), "", {"id": 8, "create_time": 100}, ["another table of the same name (id 8"]),
+        (
+            valid(5),
+            "",
+            {"id": None, "create_time": 101},
+            ["another table of the same name (createTime"],
+        ),
         (valid(5), "", {"parameters": INSERT_ONLY}, ["it was full ACID and is insert-only now"]),
-        (valid(2), "", {}, ["write ids 3 had been seen and are no longer valid"]),
-        (valid(5, open=[2]), "", {}, ["write ids 2 had been seen and are no longer valid"]),
+        (valid(2), "", {}, ["write ids 3 were read before and are no longer valid"]),
+        (valid(5, open=[2]), "", {}, ["write ids 2 were read before and are no longer valid"]),
         (valid(5), "partitions=a", {}, ["other options (partitions=a, before none)"]),
     ],
 )
@@ -657,6 +662,6 @@ def test_a_batch_goes_up_to_a_base_that_is_named_after_an_aborted_id():
     assert str(batch) == "9"
     part = pinned_table(bounded(since, now, batch, highest_base(facts)))
     (change,) = diff(state, facts_of(part, locations(part, listing)), batch)
-    assert "base_10_v0000009 took in write ids 9, which had not" in change.loss.what
+    assert "base_10_v0000009 includes write ids 9, which had not" in change.loss.what
     # The rest of the backlog is still to come.
     assert str(new_write_ids(part.write_ids, now)) == "11-12"

@@ -107,7 +107,9 @@ def test_an_append_whose_files_are_gone_is_no_success(monkeypatch, known):
     if known is None:
         build.finish("create table … as …")
     else:
-        with pytest.raises(IncrementalError, match="m was appending, and files of its last append"):
+        with pytest.raises(
+            IncrementalError, match="m was interrupted, and files of its last append"
+        ):
             build.finish("create table … as …")
     assert statements.node.stages == {}
 

@@ -51,8 +51,8 @@ def test_all_that_is_wrong_is_told_at_once():
         "  - `max_write_ids` must be a whole number from 1 up, not 0\n"
         "  - `file_format` must be one of delta, iceberg, parquet, orc, which can keep the state "
         "of the sources with the rows, not 'csv'\n"
-        "  - `incremental_strategy: microbatch` cuts a run by time, acid_changes by write ids; use "
-        "one of them"
+        "  - `incremental_strategy: microbatch` divides a run by time, acid_changes by write ids; "
+        "use one of them"
     )
 
 

@@ -35,15 +35,15 @@ def test_a_table_that_is_never_to_be_built_anew_is_not(on_history_loss):
         plan_run(never, [], "select 1", None)
     assert error.value.msg == (
         "[HIVEACID_FULL_REFRESH_FORBIDDEN] "
-        "Model m would have to be built anew: marts.orders does not say which state of shop.orders "
+        "Model m must be rebuilt: marts.orders does not record which state of shop.orders "
         "its rows come from. Its config `full_refresh: false` forbids it. Nothing has been "
-        "changed. Take that out for one run if all rows may come from the source as it is now."
+        "changed. Remove this config for one run if rows that the source no longer has may be lost."
     )
 
 
 def test_a_lost_history_is_an_error_where_the_model_says_so():
     run = without_state(on_history_loss="error")
-    with pytest.raises(IncrementalError, match="m cannot be brought up to date from the changes"):
+    with pytest.raises(IncrementalError, match="m cannot be updated from the changes"):
         plan_run(run, [], "select 1", None)
 
 

@@ -68,7 +68,7 @@ def test_rendering_the_sql_of_a_run_that_has_begun_leaves_its_rows_alone(invocat
     ("behind", "what"),
     [
         ([], "not an ACID table"),
-        ([TableName("shop", "t"), TableName("shop", "u")], "a view of Hive's over shop.t, shop.u"),
+        ([TableName("shop", "t"), TableName("shop", "u")], "a Hive view over shop.t, shop.u"),
     ],
 )
 def test_the_changes_of_a_relation_that_keeps_none_are_refused(behind, what):

@@ -81,7 +81,7 @@ def test_a_batch_is_not_the_place_for_errors():
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("plain", "no transactional table of the metastore"), ("empty", "shop.empty is empty")],
+    [("plain", "not a transactional table of the metastore"), ("empty", "shop.empty is empty")],
 )
 def test_a_source_without_a_last_write_is_refused_with_the_reason(name, reason):
     (asked,) = relations(name)
@@ -100,6 +100,6 @@ def test_a_table_that_is_compacted_at_each_look_is_refused_with_what_to_do():
     assert error.value.msg == (
         "[HIVEACID_FRESHNESS_UNKNOWN] "
         "shop.orders was compacted each of the 3 times that its files were listed for its "
-        "freshness. Run again, or give the source a loaded_at_field."
+        "freshness. Run dbt again, or give the source a loaded_at_field."
     )
     assert sources.freshness.of_sources([asked]) == {}

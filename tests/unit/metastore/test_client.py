@@ -477,7 +477,7 @@ class TestServerInfo:
             client.server_info()
         assert str(error.value.message) == (
             "The metastore (version 4.0.1) forgets which write ids belong to open transactions, so "
-            "that uncommitted rows are shown, by Hive itself, too: "
+            "readers, Hive included, would show uncommitted rows: "
             "metastore.txn.use.minhistorywriteid and metastore.txn.use.minhistorylevel are both "
             "true there. Set metastore.txn.use.minhistorylevel to false in the metastore's "
             "configuration."
@@ -598,8 +598,8 @@ class TestConnection:
         assert server.calls == ["get_partition_names"] * ATTEMPTS
         assert str(error.value.message) == (
             f"The Hive metastore at {server.uri} failed in get_partition_names for table "
-            "shop.orders: it closed the connection. Check the metastore's log. A metastore that "
-            "asks for Kerberos or TLS does this, too, to a client that speaks neither: set auth or "
+            "shop.orders: it closed the connection. Check the metastore's log. A metastore with "
+            "Kerberos or TLS also closes the connections of clients without them: set auth or "
             "use_ssl."
         )
 

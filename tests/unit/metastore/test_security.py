@@ -210,9 +210,9 @@ class TestDelegationTokens:
         server, client, victim = (_Layer(b"k" * 16, "server-to-client", cipher) for _ in range(3))
         sealed = server.protect(b"rows")
         assert client.open(sealed) == b"rows"
-        with pytest.raises(HandshakeError, match="was changed on its way"):
+        with pytest.raises(HandshakeError, match="was changed on the way"):
             client.open(sealed)
-        with pytest.raises(HandshakeError, match="was changed on its way"):
+        with pytest.raises(HandshakeError, match="was changed on the way"):
             victim.open(bytes([sealed[0] ^ 1]) + sealed[1:])
 
 
@@ -514,14 +514,14 @@ class TestHttp:
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(1_700_000_000))
         assert message == (
             "Could not connect to the Hive metastore. Tried:\n"
-            f"  {uri}: it refused the token: HTTP 401 Unauthorized, for it expired at {when}\n"
+            f"  {uri}: it refused the token: HTTP 401 Unauthorized, since it expired at {when}\n"
             "Get a new token, and check that it is one for this metastore."
         )
         assert "HTTP 401 Unauthorized\nGet a new" in refusal(uri, Security(Jwt(jwt(sub="a"))))
 
     def test_a_user_where_a_token_is_asked_for_and_a_wrong_path(self, http_metastore):
         uri = http_metastore("token")
-        assert "It asks who the client is: set auth, e.g. to jwt" in refusal(
+        assert "It requires authentication: set auth, e.g. to jwt" in refusal(
             uri, Security(http_path="metastore")
         )
         assert "it answers HTTP 404 Not Found\nCheck http_path" in refusal(
@@ -552,7 +552,7 @@ class TestSettings:
 
     def test_what_does_not_go_over_http(self):
         for auth in (Kerberos(), Password("a", "b"), DelegationToken()):
-            with pytest.raises(InvalidSettingError, match="does not go over HTTP"):
+            with pytest.raises(InvalidSettingError, match="does not work over HTTP"):
                 Security(auth, http_path="metastore")
         assert Security(Jwt("a")).http_path == "metastore"
 
@@ -628,7 +628,7 @@ class TestFailOver:
         (record,) = [record for record in caplog.records if record.name == "hiveacid"]
         assert record.getMessage().startswith(
             "[HIVEACID_WARN_METASTORE_SWITCHED] "
-            f"The metastore is now asked at {good.uri}, no longer at {hangs.uri}: The Hive "
+            f"The metastore is now called at {good.uri}, no longer at {hangs.uri}: The Hive "
             f"metastore at {hangs.uri} failed in get_config_value for key: it closed the connection"
         )
 

@@ -65,7 +65,7 @@ def test_another_format_is_left_to_hives_own_classes(input_format, serde):
 def test_a_format_without_a_class_is_refused_by_name(input_format, serde):
     with pytest.raises(UnreadableTableError) as error:
         file_format(NAME, storage(input_format, serde))
-    assert f"shop.events is stored as {input_format} with {serde}" in str(error.value)
+    assert f"(input format {input_format}, SerDe {serde})" in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def settled(flushed):
 COPY = ListedFile(NAME, "file:/tmp/copy", 42)
 CLOSED = ListedFile(NAME, f"file:/t/{NAME}", 120, 5)
 
-READ_FROM_COPY = "its writer has not closed it: the 42 bytes that count are read from a copy"
+READ_FROM_COPY = "its writer has not closed it: the 42 flushed bytes are read from a copy"
 
 
 @pytest.mark.parametrize(
@@ -47,5 +47,5 @@ READ_FROM_COPY = "its writer has not closed it: the 42 bytes that count are read
 def test_what_counts_is_read_in_place_of_the_file(flushed, read, told):
     paths, (of_side_file, *reasons) = settled(flushed)
     assert paths == ["file:/t/delta_1_3/bucket_00001", *read]
-    assert of_side_file == "the length that a writer has flushed"
+    assert of_side_file == "the flushed length of a file that is being written"
     assert reasons == told

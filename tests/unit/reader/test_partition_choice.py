@@ -44,7 +44,9 @@ def test_only_chosen_partitions_are_kept(values, kept):
 
 def test_all_unknown_keys_are_named_with_the_keys_of_the_table():
     choice = PartitionChoice.of({"day": frozenset("1"), "b": frozenset("1"), "a": frozenset("1")})
-    with pytest.raises(InvalidSettingError, match="shop.orders names a, b, by .*keys: day, region"):
+    with pytest.raises(
+        InvalidSettingError, match="shop.orders names a, b, but .*keys are: day, region"
+    ):
         choice.of_table(TABLE)
 
 
@@ -63,7 +65,7 @@ def test_a_value_that_yaml_may_have_changed_is_refused():
     assert (
         "shop.orders has the number 1 for b, which is a boolean, the boolean false for month, "
         "which is a char(2), the number 1 for month, which is a char(2), the boolean false for n, "
-        "which is a decimal(9,2). YAML makes"
+        "which is a decimal(9,2). YAML reads"
     ) in str(error.value)
 
 

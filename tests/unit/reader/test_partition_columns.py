@@ -32,7 +32,7 @@ def test_a_partition_value_is_as_long_as_its_type(value, hive_type, shown):
         ("struct<at:timestamp>", "struct<at:varchar(9)>", "Hive's text has nanoseconds"),
         ("array<int>", "string", "Hive converts no array, map or struct to another"),
         *(
-            (old, new, "Hive converts such values otherwise than Spark")
+            (old, new, "Hive converts such values differently from Spark")
             for old, new in (
                 ("string", "int"),
                 ("varchar(9)", "bigint"),

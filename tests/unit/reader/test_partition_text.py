@@ -56,5 +56,5 @@ def test_the_partition_is_named(monkeypatch):
     assert len(partition_values(None, partitions[:2], columns)) == 2
     with pytest.raises(UnreadableTableError) as error:
         partition_values(None, partitions, columns)
-    message = "shop.t: the value of partition a=z w/b=300 is no tinyint, which its column b is now"
+    message = "shop.t: partition a=z w/b=300 cannot be read: its value is not a valid tinyint, the"
     assert message in str(error.value)

@@ -103,7 +103,7 @@ def test_the_report():
     assert lines[SHOWN + 2 :] == [
         "  and 2 more",
         "rows: 10 in the files, 1 of write ids not to be seen, 2 deleted, 7 shown",
-        "delete events: 4, of which 1 name a row once more",
+        "delete events: 4, of which 1 repeat another one",
         "  without a row: 1: the base has it",
         "timestamps: 3 of at have nanoseconds, which Spark cuts",
         "PROBLEM: one",

@@ -203,7 +203,7 @@ class TestTable:
         assert warnings == [
             "[HIVEACID_WARN_UNKNOWN_PARTITION] "
             "shop.orders has no partition day=2026-01-31, which the option `partitions` of the "
-            "source names."
+            "source names. Compare the value with SHOW PARTITIONS in Hive."
         ]
 
     def test_a_table_that_was_not_named_is_locked_late(self, metastore, take, planned):
@@ -255,7 +255,7 @@ class TestTable:
         )
         assert f"at (in {file.path})" in cut
         assert lost.startswith(
-            "[HIVEACID_WARN_ROWS_HIVE_WILL_DROP] shop.orders has rows that Hive is going to lose"
+            "[HIVEACID_WARN_ROWS_HIVE_WILL_DROP] Hive is going to lose rows of shop.orders: a "
         )
         assert f"{', '.join(emptied[:3])} and 2 more without any file" in lost
         assert missing.startswith(
@@ -264,7 +264,8 @@ class TestTable:
         )
         assert hidden.startswith(
             "[HIVEACID_WARN_IGNORED_FILES] "
-            "shop.orders has 1 file (1.2 kB) in no base and no delta, such as file:/t/000000_0. "
+            "shop.orders has 1 file (1.2 kB) outside of all bases and deltas, such as "
+            "file:/t/000000_0. "
         )
         assert "LOAD DATA INPATH" in hidden
 
@@ -367,7 +368,7 @@ class TestEarlierInstants(Listed):
             snapshot.changes("shop.orders", since=1)
             snapshot.changes("shop.orders", until=2)
             snapshot.changes("shop.orders", since=STATE, until=3)
-            with pytest.raises(InvalidSettingError, match="has seen write id 2, and its changes"):
+            with pytest.raises(InvalidSettingError, match="given as `since` has seen write id 2"):
                 snapshot.changes("shop.orders", since=STATE, until=1)
             for since, until in ((4, None), (-1, None), (1, 4), (2, 1)):
                 with pytest.raises(InvalidSettingError):
@@ -428,7 +429,10 @@ class TestReplicas(Listed):
                 with pytest.raises(UnreadableTableError) as error:
                     read()
                 assert "changes cannot be followed" in error.value.message
-                assert "file:/w/base_2_v0000070 was made by a compaction" in error.value.message
+                assert (
+                    "a compaction of another metastore made file:/w/base_2_v0000070"
+                    in error.value.message
+                )
 
     @pytest.mark.parametrize("write_id", [None, 0, 1, 2, 3])
     def test_reads_are_warned(self, take, listed, warnings, planned, write_id):
@@ -440,7 +444,8 @@ class TestReplicas(Listed):
         (told,) = warnings
         assert told.startswith(
             "[HIVEACID_WARN_COMPACTION_OF_OTHER_METASTORE] "
-            "shop.orders has rows that Hive does not show yet: file:/w/base_2_v"
+            "shop.orders has rows that Hive does not show yet: a compaction of another metastore "
+            "made file:/w/base_2_v"
         )
 
     def test_a_read_goes_on_where_compactions_cannot_be_asked_for(
@@ -464,7 +469,7 @@ class TestReplicas(Listed):
             "[HIVEACID_WARN_UNKNOWN_COMPACTIONS] "
             "shop.orders has directories of compactions that the snapshot"
         )
-        assert told.endswith("could not be asked: show_compact failed: Permission denied: user=dbt")
+        assert told.endswith("did not say: show_compact failed: Permission denied: user=dbt")
 
     def test_changes_need_to_know_of_compactions(self, metastore, take, listed, changed):
         def refuse(call):
@@ -514,9 +519,9 @@ class TestChanges:
             with pytest.raises(HistoryLostError) as error:
                 _ = changes.rows
         assert error.value.message == (
-            "The changes of shop.orders since the state can no longer be told: partition day=1: "
-            "it was dropped. Call `changes` without a state, replace what you have by its rows, "
-            "and store its state."
+            "The changes of shop.orders since the state can no longer be determined: partition "
+            "day=1: it was dropped. Call `changes` without `since`, replace your copy with its "
+            "rows, and store its state."
         )
 
     @pytest.mark.parametrize("text", ["", "{", "[]", "{}", STATE.to_text()[:-1]])
@@ -565,7 +570,7 @@ class TestSettingsOfTables:
         with pytest.raises(InvalidSettingError) as error:
             with take("shop.orders", orc_columns={"shop.ordres": "name", "shop.orders": "name"}):
                 pytest.fail("the block is not entered")
-        assert error.value.message.startswith("There are settings for shop.ordres, and the ")
+        assert error.value.message.startswith("The settings name shop.ordres, but the ")
         assert metastore.calls("open_txn") == [] and metastore.open_clients == 0
 
     def test_a_table_that_may_be_locked_late_is_asked_for(self, metastore, take):

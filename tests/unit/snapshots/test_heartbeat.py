@@ -163,7 +163,7 @@ class TestWarnings:
         id_ = snapshot.report().transaction_id
         expected = (
             rf"\[HIVEACID_WARN_HEARTBEAT_FAILED\] A heartbeat of transaction {id_} failed\. "
-            r"The transaction is lost at \d\d:\d\d:\d\d unless one gets through before\. "
+            r"The transaction is lost at \d\d:\d\d:\d\d unless a heartbeat succeeds before\. "
             r"the metastore is down"
         )
         assert re.fullmatch(expected, warning)

@@ -39,5 +39,5 @@ def test_kinds_of_read():
     with pytest.raises(InvalidSettingError) as error:
         ReadKind.parse("base")
     assert error.value.message == (
-        "'base' is no kind of read. Allowed kinds: 'snapshot', 'optimized'."
+        "'base' is not a kind of read. Allowed kinds: 'snapshot', 'optimized'."
     )

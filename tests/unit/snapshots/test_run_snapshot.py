@@ -246,8 +246,9 @@ class TestLocks:
         with pytest.raises(LockTimeoutError) as again:
             snapshot.pin([ORDERS, CUSTOMERS])
         assert str(again.value.message).startswith(
-            "No shared lock on shop.customers, shop.orders within 0.2 s, which it has waited "
-            "before, and none now (transaction 6). In the way:\n  shop.orders: EXCLUSIVE lock 1"
+            "No shared lock on shop.customers, shop.orders within 0.2 s (transaction 6). An "
+            "earlier read of the table has waited this long, so this read did not wait. In the "
+            "way:\n  shop.orders: EXCLUSIVE lock 1"
         )
         assert len(metastore.calls("check_lock")) == asked
         assert metastore.locks == [holder]
@@ -438,11 +439,10 @@ class TestLaterTables:
         with pytest.raises(ConcurrentDdlError) as error:
             snapshot.pin([CUSTOMERS])
         assert str(error.value.message) == (
-            "shop.customers was changed after the snapshot was taken (transaction 4), in a way "
-            "that may have removed rows of the snapshot, such as DROP PARTITION or ALTER TABLE: "
-            "nothing on disk explains write id 3. (An INSERT that wrote no row leaves the same "
-            "trace.) Take a new snapshot, and do not change the table's structure meanwhile; "
-            "tables that are named when the snapshot is opened are locked before it is taken."
+            "shop.customers was changed after the snapshot was taken (transaction 4), and rows of "
+            "the snapshot may be gone (DROP PARTITION, ALTER TABLE): no directory is from write id "
+            "3. (An INSERT without rows leaves the same trace.) Take a new snapshot, and name the "
+            "table when you open it."
         )
         snapshot.check_alive()
 
@@ -477,10 +477,9 @@ class TestLaterTables:
             snapshot.pin([CUSTOMERS])
         assert str(error.value.message) == (
             "shop.customers has partitions and was not locked when the snapshot was taken "
-            f"(transaction 4). A metastore of version {version}, before Hive 4, does not tell "
-            "whether a partition was dropped or truncated since, and it has no notification log "
-            "that rules it out. Name the table when the snapshot is opened, so that it is locked "
-            "with the others."
+            f"(transaction 4). A metastore before Hive 4 ({version}) does not record whether "
+            "partitions were dropped or truncated since, and no notification log rules it out. "
+            "Take a new snapshot, and name the table when you open it."
         )
         snapshot.end()
         snapshot.renew()
@@ -501,7 +500,7 @@ class TestLaterTables:
         ]
         if removal:
             metastore.events.append(event(3, removal, CUSTOMERS, isTruncateOp="true"))
-            with pytest.raises(ConcurrentDdlError, match="no notification log that rules it out"):
+            with pytest.raises(ConcurrentDdlError, match="no notification log rules it out"):
                 snapshot.pin([CUSTOMERS])
         else:
             assert CUSTOMERS in snapshot.pin([CUSTOMERS])
@@ -529,10 +528,9 @@ class TestLaterTables:
             snapshot.pin([CUSTOMERS])
         assert str(error.value.message) == (
             "shop.customers was not locked when the snapshot was taken (transaction 5), and "
-            "nothing on disk is from the write ids that the snapshot shows. A metastore of version "
-            "3.0, before Hive 4, does not tell whether the table was truncated since, and it has "
-            "no notification log that rules it out. Name the table when the snapshot is opened, so "
-            "that it is locked with the others."
+            "no directory is from its write ids. A metastore before Hive 4 (3.0) does not record a "
+            "TRUNCATE, and no notification log rules one out. Take a new snapshot, and name the "
+            "table when you open it."
         )
 
     def test_before_hive_4_a_conversion_leaves_nothing(self, metastore, make_snapshot):
@@ -597,9 +595,9 @@ class TestLoss:
             snapshot.check_alive()
         assert str(error.value.message) == (
             "Metastore transaction 4, which held the snapshot of shop.customers, shop.orders, is "
-            "lost: the metastore has aborted it. Files of the snapshot may be gone, so nothing "
-            "read from now on can be trusted. Take a new snapshot. If that one is lost, too, see "
-            "in the metastore's log who aborted the transaction, or lower heartbeat_interval."
+            "lost: the metastore has aborted it. Files of the snapshot may be gone, so rows "
+            "may be wrong from now on. Take a new snapshot. If it is lost, too, see the "
+            "metastore's log, or lower heartbeat_interval."
         )
         with pytest.raises(TransactionLostError) as again:
             snapshot.pin([ORDERS])

@@ -30,16 +30,16 @@ def test_a_compaction_that_left_nothing_may_be_why_a_file_is_gone():
     gone = "file:/t/p=4/delta_1_1/a was listed, and is gone."
     error = vanished_file(gone, snapshot(orders=EMPTIED))
     assert error.message.startswith(
-        "file:/t/p=4/delta_1_1/a was listed, and is gone. Hive's cleaner may have removed it. A "
-        "compaction of shop.orders has left a directory without any file"
+        "file:/t/p=4/delta_1_1/a was listed, and is gone. Hive's cleaner may have removed the "
+        "file. A compaction of shop.orders has left a directory without any file"
     )
 
 
 def test_else_somebody_else_has_removed_it():
     error = vanished_file("file:/t/a was listed, and is gone.", snapshot())
     assert (
-        "Hive's cleaner has not removed it: transaction 17, which holds this run's snapshot, is "
-        "still open"
+        "Hive's cleaner has not removed the file: transaction 17, which holds this run's snapshot, "
+        "is still open"
     ) in error.message
 
 

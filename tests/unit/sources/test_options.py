@@ -62,7 +62,7 @@ def test_values_of_partitions_are_written_as_hive_does():
         ({"day": {"from": 1}}, "day has {'from': 1}"),
         (
             {"at": datetime(2026, 1, 31, 10, 0, 0, 500_000)},
-            "at has a time that YAML has changed to 2026-01-31 10:00:00.500000; put it into quotes",
+            "at has a time that YAML has changed to 2026-01-31 10:00:00.500000; quote it",
         ),
     ],
 )

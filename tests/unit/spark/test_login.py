@@ -169,7 +169,9 @@ def test_a_login_without_credentials_is_refused(ugi, ticket):
     kerberos.check(MagicMock())
     user.getTokens.return_value.isEmpty.return_value = True
     ugi.isSecurityEnabled.return_value = False
-    with pytest.raises(FailedToConnectError, match=r"it is root \(auth:SIMPLE\).*core-site\.xml"):
+    with pytest.raises(
+        FailedToConnectError, match=r"it runs as root \(auth:SIMPLE\).*core-site\.xml"
+    ):
         kerberos.check(MagicMock())
     ugi.isSecurityEnabled.return_value = True
     with pytest.raises(FailedToConnectError, match=r"no valid ticket: run kinit .*krb5\.conf"):

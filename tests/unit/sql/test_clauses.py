@@ -77,9 +77,9 @@ def test_everything_that_is_wrong_is_told():
     with pytest.raises(InvalidSettingError) as error:
         clauses(options=options, version="one", is_stream=True)
     assert error.value.message == (
-        "The statement cannot read shop.orders so: partitions must be a JSON object of values, but "
-        "it is [1]; 'newest' is no kind of read. Allowed kinds: 'snapshot', 'optimized'; static "
-        "must be true or false, not 'maybe'; unknown option 'x'; a version is a write id, a whole "
-        "number, not 'one'; it cannot be read as a stream. Options of `with (…)` are: partitions, "
-        "read, static."
+        "The clauses behind shop.orders are not valid: partitions must be a JSON object of values, "
+        "but it is [1]; 'newest' is not a kind of read. Allowed kinds: 'snapshot', 'optimized'; "
+        "static must be true or false, not 'maybe'; unknown option 'x'; a version is a write id, a "
+        "whole number, not 'one'; it cannot be read as a stream. Options of `with (…)` are: "
+        "partitions, read, static."
     )

@@ -64,7 +64,7 @@ def test_a_table_without_a_name_is_waited_for_once_its_switch_is_known(monkeypat
     new = Records(record(2, TargetState("c2", "other", "l1", 2, STATE.sources).to_text()))
     renamed = overtaken("marts.orders")
     assert store_over(old, renamed, Records(), new).read().commit_id == "c2"
-    with pytest.raises(ConcurrentRunError, match="was faster"):
+    with pytest.raises(ConcurrentRunError, match="at the same time"):
         store_over(renamed).read()
 
 
@@ -93,6 +93,9 @@ def test_why_a_switch_failed_is_told_even_if_its_claim_stays():
 def test_an_overtaken_run_makes_no_claim():
     records = Records(record(1, TargetState("c2", "other", "l2", 1, {}).to_text()))
     store = store_over(records)
-    with pytest.raises(ConcurrentRunError, match="was faster"), store.replacing(STATE, "mine"):
+    with (
+        pytest.raises(ConcurrentRunError, match="at the same time"),
+        store.replacing(STATE, "mine"),
+    ):
         raise AssertionError("not reached")
     assert list(records) == ["000000000001.json"]

@@ -64,7 +64,7 @@ def test_replaced_rows_lose_the_state(operation, summary, reason):
 def test_an_expired_snapshot_may_have_had_the_state():
     assert newest_state(ancestry(CREATE, MERGE, ("append", {}), expired=1)) == TWO
     assert newest_state(ancestry(CREATE, MERGE, ("append", {}), expired=2)) == LostState(
-        "snapshot 2 of the table has expired, and later ones do not tell"
+        "snapshot 2 of the table has expired, and later snapshots have no state"
     )
 
 

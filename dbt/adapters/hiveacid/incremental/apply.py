@@ -133,9 +133,9 @@ class StagedRun:
         refused = [str(change) for change in found if not change.is_allowed]
         if refused:
             raise IncrementalError(
-                f"Model {model.name} has other types than {model.target}, which its new rows "
-                f"cannot be given: {', '.join(refused)}. Nothing has been changed. Run the model "
-                "with --full-refresh, or cast the columns in its SQL.",
+                f"New rows of model {model.name} cannot be converted to the types of "
+                f"{model.target}: {', '.join(refused)}. Nothing has been changed. Run the "
+                "model with --full-refresh, or cast the columns in its SQL.",
                 code="HIVEACID_TARGET_TYPES_DIFFER",
             )
         return frozenset(change.name for change in found if change.is_checked)
@@ -285,8 +285,9 @@ class ApplyByFiles(Apply):
             known = store.read()
         if isinstance(known, LostState):
             raise IncrementalError(
-                f"Model {context.model.name} was appending, and {known.reason}. Some of the new "
-                "rows may be in the table. Run it with --full-refresh.",
+                f"An append of model {context.model.name} was interrupted, and "
+                f"{known.reason}. Some of the new rows may be in the table. Run the model "
+                "with --full-refresh.",
                 code="HIVEACID_APPEND_INTERRUPTED",
             )
 
@@ -395,8 +396,8 @@ def _refuse_other_layout(context: RunContext) -> None:
     )
     if found != wanted:
         raise IncrementalError(
-            f"{target} is stored as {found}, and model {model.name} says {wanted}: new rows "
-            "cannot be appended to it. Nothing has been changed. Run the model with "
+            f"{target} is stored as {found}, and model {model.name} says {wanted}, so new "
+            "rows cannot be appended to it. Nothing has been changed. Run the model with "
             "`--full-refresh`, or give it the previous `file_format`, `partition_by`, "
             "`clustered_by` and `buckets`.",
             code="HIVEACID_TARGET_LAYOUT_DIFFERS",

@@ -140,8 +140,8 @@ def _format_problems(strategy: str, file_format: str, config: Mapping[str, Any])
         )
     if strategy == "microbatch":
         problems.append(
-            "`incremental_strategy: microbatch` cuts a run by time, acid_changes by write ids; use "
-            "one of them"
+            "`incremental_strategy: microbatch` divides a run by time, acid_changes by write "
+            "ids; use one of them"
         )
     if file_format in _MERGEABLE:
         return problems

@@ -75,10 +75,10 @@ class FullRun(Step):
             IncrementalError: always.
         """
         raise IncrementalError(
-            f"Model {self.context.model.name} must be built anew, but its SQL depends on "
+            f"Model {self.context.model.name} must be rebuilt, but its SQL depends on "
             "is_incremental() and it has ephemeral parents, which dbt has compiled for an "
-            "incremental run. Run it with --full-refresh, and name each ephemeral model in both "
-            "branches.",
+            "incremental run. Run it with --full-refresh, and name each ephemeral model in "
+            "both branches.",
             code="HIVEACID_FULL_REFRESH_NEEDED",
         )
 
@@ -178,7 +178,7 @@ class PlannedRun:
 def plan_run(
     context: RunContext, stored_columns: Sequence[str], sql: str, max_write_ids: int | None
 ) -> FullRun | QuietRun | PlannedRun:
-    """Decide how an incremental run brings its target up to date.
+    """Decide how an incremental run updates its target.
 
     Args:
         context: the run.
@@ -199,12 +199,11 @@ def plan_run(
     found = context.statements.run(sql, lambda: planner.plan(context.session))
     if isinstance(found, FullRun) and found.is_loss:
         logger.warning(
-            "[HIVEACID_WARN_FULL_REFRESH] "
-            f"Model {model.name} is built anew from the whole of {model.source.table}: "
-            f"{found.reason}."
+            f"[HIVEACID_WARN_FULL_REFRESH] Model {model.name} is rebuilt from the whole of "
+            f"{model.source.table}: {found.reason}."
         )
     elif isinstance(found, FullRun):
-        logger.info(f"Model {model.name} is built anew: {found.reason}")
+        logger.info(f"Model {model.name} is rebuilt: {found.reason}")
     elif isinstance(found, PlannedRun) and found.reconciles:
         logger.info(
             f"Model {model.name} is compared with {model.source.table} by row ids: "
@@ -277,8 +276,8 @@ class _Planner:
             return FullRun(
                 context,
                 previous,
-                f"rows of {model.source.table} were deleted or updated, which takes `unique_key` "
-                "or a column `_row_id` to apply",
+                f"rows of {model.source.table} were deleted or updated, and only a model with "
+                "`unique_key` or a column `_row_id` can apply this",
                 is_loss=True,
             )
         return planned
@@ -306,16 +305,16 @@ class _Planner:
             # In dbt, this forbids a full refresh whatever the flags are: the table may have rows
             # that its source no longer has.
             raise IncrementalError(
-                f"Model {self._model.name} would have to be built anew: {found.reason}. Its config "
-                "`full_refresh: false` forbids it. Nothing has been changed. Take that out for one "
-                "run if all rows may come from the source as it is now.",
+                f"Model {self._model.name} must be rebuilt: {found.reason}. Its config "
+                "`full_refresh: false` forbids it. Nothing has been changed. Remove this "
+                "config for one run if rows that the source no longer has may be lost.",
                 code="HIVEACID_FULL_REFRESH_FORBIDDEN",
             )
         if found.is_loss and self._model.config.on_history_loss == "error":
             raise IncrementalError(
-                f"Model {self._model.name} cannot be brought up to date from the changes of "
-                f"{self._model.source.table}: {found.reason}. Nothing has been changed. Run the "
-                "model once with --full-refresh, or set `on_history_loss` to full_refresh or "
-                "reconcile.",
+                f"Model {self._model.name} cannot be updated from the changes of "
+                f"{self._model.source.table}: {found.reason}. Nothing has been changed. Run "
+                "the model once with --full-refresh, or set `on_history_loss` to full_refresh "
+                "or reconcile.",
                 code="HIVEACID_CHANGES_LOST",
             )

@@ -40,8 +40,8 @@ def check_columns(model: ChangesModel, stored: Collection[str], selected: Collec
     selected = [name.lower() for name in selected]
     if CHANGE in selected:
         raise IncrementalError(
-            f"Model {model.name} has a column {CHANGE}, as its staged changes have "
-            "next to its own columns. Give it another name.",
+            f"Column {CHANGE} of model {model.name} has the name of a column that the staged "
+            "changes add. Give it another name.",
             code="HIVEACID_RESERVED_COLUMN_NAME",
         )
     wanted, kept = row_id_among(selected), row_id_among(stored)
@@ -51,16 +51,16 @@ def check_columns(model: ChangesModel, stored: Collection[str], selected: Collec
         new, kept = [name for name in names if name in selected and name not in stored], None
     if config.adds_columns and new:
         raise IncrementalError(
-            f"Model {model.name} has the new column {', '.join(new)}, by which rows "
-            f"are found again, and which the rows that {model.target} has would not get. Nothing "
-            "has been changed. Run it with --full-refresh.",
+            f"Model {model.name} has the new key column {', '.join(new)}, which the rows in "
+            f"{model.target} do not have. Nothing has been changed. Run the model with "
+            "--full-refresh.",
             code="HIVEACID_KEY_COLUMNS_CHANGED",
         )
     if kept is not None and kept not in selected:
         raise IncrementalError(
-            f"{model.target} has the column {kept}, by which rows are found again, and model "
-            f"{model.name} no longer selects it. Nothing has been changed. Select "
-            "it, or run the model with --full-refresh.",
+            f"{model.target} has the key column {kept}, and model {model.name} no longer "
+            "selects it. Nothing has been changed. Select the column, or run the model with "
+            "--full-refresh.",
             code="HIVEACID_KEY_COLUMNS_CHANGED",
         )
 
@@ -82,9 +82,10 @@ def check_new_key(context: RunContext, previous: StateLookup, stored: Collection
     for found in context.query(repeated_key(str(model.target), model.config.unique_key)):
         raise IncrementalError(
             f"{model.target} has {found['times']} rows with the same value of the new "
-            f"unique_key of model {model.name} ({_shown(found['key'].asDict())}), and what "
-            "changes one of them would change all. Nothing has been changed. Choose a key that "
-            "is unique, or make it so in the model's SQL and run it with --full-refresh.",
+            f"unique_key of model {model.name} ({_shown(found['key'].asDict())}), so a change "
+            "of one row would change all of them. Nothing has been changed. Choose a key that "
+            "is unique, or make it unique in the model's SQL and run the model with "
+            "--full-refresh.",
             code="HIVEACID_DUPLICATE_UNIQUE_KEY",
         )
 
@@ -104,9 +105,9 @@ def refuse_repeated_key(context: RunContext, built: HiveAcidRelation) -> None:
 def refuse_duplicates(model: ChangesModel, key: Mapping[str, object], times: int) -> NoReturn:
     """Raise the IncrementalError for new rows that have the same key."""
     raise IncrementalError(
-        f"Model {model.name} has {times} new rows with the same unique_key "
-        f"({_shown(key)}). Nothing says which of them must stay, so nothing has been changed. "
-        "Choose a key that is unique, or make it unique in the model's SQL.",
+        f"Model {model.name} has {times} new rows with the same unique_key ({_shown(key)}), "
+        "and it is unknown which of them to keep. Nothing has been changed. Choose a key that "
+        "is unique, or make it unique in the model's SQL.",
         code="HIVEACID_DUPLICATE_UNIQUE_KEY",
     )
 

@@ -1,4 +1,4 @@
-"""SQL that brings a target up to date from staged changes. Pure text.
+"""SQL that applies staged changes to a target. Pure text.
 
 A *stage* is a table of changes: the model's columns, and the kind of the change in `CHANGE`. An
 insert has the new row. A delete has the key to delete, and NULL in all other columns; in row-id
@@ -61,10 +61,13 @@ class Target:
         if name not in self.checked:
             return f"cast({value} as {type_})"
         before = (
-            f"[HIVEACID_VALUE_DOES_NOT_FIT] A new row has in {name}, which is {type_} in "
-            f"{self.name}, the value "
+            f"[HIVEACID_VALUE_DOES_NOT_FIT] Column {name} of {self.name} is {type_}, and a "
+            "new row has the value "
         )
-        after = ", which does not fit. No row has been changed. Run it with --full-refresh."
+        after = (
+            ", which does not fit. No row has been changed. Run the model with --full-refresh, or "
+            "cast the column in its SQL."
+        )
         return checked_cast(value, type_, before, after)
 
     def names(self, alias: str) -> str:

@@ -39,7 +39,7 @@ from dbt.adapters.hiveacid.sources.acid_sources import ChangesOf, Source
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from dbt.adapters.hiveacid.sources.prepare import names_in
 from dbt.adapters.hiveacid.targets.state import TargetState
-from dbt.adapters.hiveacid.targets.stores import BUILT_ANEW, no_state
+from dbt.adapters.hiveacid.targets.stores import NEXT_RUN_REBUILDS, no_state
 from hiveacid.sql.statement import check_syntax
 
 logger = AdapterLogger("HiveAcid")
@@ -59,7 +59,7 @@ class ModelRun:
     def prepare_changes(
         self, existing: HiveAcidRelation, compiled_code: str, check_rows: CheckRows
     ) -> FullRun | QuietRun | Apply:
-        """Plan and stage the changes that bring the target up to date; do not change it yet.
+        """Plan and stage the changes that update the target; do not change the target yet.
 
         Args:
             existing: the target.
@@ -83,9 +83,9 @@ class ModelRun:
             if not isinstance(step, RepeatedKeyInBatch):
                 return step
             logger.info(
-                f"Model {model.name} takes all new write ids of {model.source.table} at once: in a "
-                "batch of them rows with the same unique_key seem to be there together, since they "
-                "were not committed in the order of their write ids"
+                f"Model {model.name} applies all new write ids of {model.source.table} at "
+                "once: they were not committed in their order, so a batch of them seems to "
+                "have several rows of one unique_key"
             )
             context.services.relations.drop_relation(step.stage)
             limit = None
@@ -159,8 +159,8 @@ class ModelRuns:
         name = model["name"]
         if any(maker.model.changes in behind.changes for maker in ours):
             raise IncrementalError(
-                f"Model {name} reads acid_changes through a temporary view, as a hook or the "
-                "`sql_header` makes it. A run needs what was inserted and what was deleted apart: "
+                f"Model {name} reads acid_changes through a temporary view, which a hook or "
+                "the `sql_header` makes. A run needs the inserted and the deleted rows apart: "
                 "use acid_changes in the SQL of the model itself.",
                 code="HIVEACID_CHANGES_IN_TEMPORARY_VIEW",
             )
@@ -205,14 +205,14 @@ class ModelRuns:
         known = self._services.stores.read(self._services.find(target), target, config.file_format)
         if isinstance(known, TargetState):
             logger.info(
-                f"{target} has the state of commit {known.commit_id}, the {known.generation}. of "
-                f"its lineage, made by invocation {known.invocation_id}"
+                f"{target} has the state of commit {known.commit_id}, number "
+                f"{known.generation} of its lineage, made by invocation {known.invocation_id}"
             )
             for name, state in known.sources.items():
                 logger.info(f"{name}: {json.dumps(state)}")
         else:
             reason = f": {known.reason}" if known is not None else ""
-            logger.info(f"{target} has no state{reason}. {BUILT_ANEW}")
+            logger.info(f"{target} has no state{reason}. {NEXT_RUN_REBUILDS}")
 
     def remove_state(self, model: ModelNode) -> None:
         """Remove the state of a model's target, so that the next run builds the whole table."""
@@ -236,8 +236,9 @@ class ModelRuns:
         with statements.errors(compiled_code):
             check_syntax(statements.session, compiled_code)
         raise IncrementalError(
-            f"Model {model['name']} has `incremental_strategy: {STRATEGY}`, but its SQL does not "
-            "read {{ acid_changes(source(…)) }}. Read the source so, or use another strategy.",
+            f"Model {model['name']} has `incremental_strategy: {STRATEGY}`, but its SQL does "
+            "not read {{ acid_changes(source(…)) }}. Wrap the source in acid_changes, or use "
+            "another strategy.",
             code="HIVEACID_STRATEGY_WITHOUT_CHANGES",
         )
 
@@ -263,16 +264,15 @@ def _check_use(source: HiveAcidRelation, model: ModelNode) -> None:
     if config.get("materialized") != "incremental":
         raise IncrementalError(
             f"{name} uses acid_changes, which shows what changed since the last run of an "
-            "incremental model. Use it in the SQL of a model that is `materialized: "
-            "incremental`, not of one that is ephemeral or anything else, and read the source "
-            "itself everywhere else.",
+            "incremental model. Use it only in the SQL of models that are `materialized: "
+            "incremental`, and read the source itself elsewhere.",
             code="HIVEACID_CHANGES_OUTSIDE_INCREMENTAL_MODEL",
         )
     if not config.get("incremental_strategy"):
         raise IncrementalError(
             f"Model {name} uses acid_changes and has no `incremental_strategy`. Set "
-            f"{STRATEGY}, which applies inserts and deletes. Any other one, such as dbt's "
-            "default append, gets the deleted rows of a full ACID table next to the new ones, "
+            f"{STRATEGY}, which applies inserts and deletes. Other strategies, such as dbt's "
+            "default append, get the deleted rows of a full ACID table next to the new ones, "
             "distinguished by the source's column _change_type.",
             code="HIVEACID_CHANGES_WITHOUT_STRATEGY",
         )
@@ -283,10 +283,10 @@ def _check_others(model: ChangesModel, more: list[ChangesModel], others: list[So
     if more or (others and model.config.on_multi_source == "error"):
         tables = [str(source.table) for source in (*(m.source for m in more), *others)]
         raise IncrementalError(
-            f"Model {model.name} reads the changes of {model.source.table}, and "
-            f"{' and '.join(tables)} besides: changes of the second source would be missed. "
-            "Declare it `static: true` if it does not change, set `on_multi_source: "
-            "full_refresh` to build the table anew whenever it does, or read it in a model of "
-            "its own. Only one source of a model can stand in acid_changes.",
+            f"Model {model.name} reads the changes of {model.source.table} and also "
+            f"{' and '.join(tables)}, whose changes would be missed. Declare the other source "
+            "`static: true` if it does not change, set `on_multi_source: full_refresh` to "
+            "rebuild the model whenever it does, or read it in a model of its own. A model "
+            "can read only one source with acid_changes.",
             code="HIVEACID_SEVERAL_CHANGING_SOURCES",
         )

@@ -82,7 +82,7 @@ def state_before(previous: StateLookup, model: ChangesModel) -> SourceState | Lo
     """Return the state of a model's source that its target's rows come from."""
     if previous is None:
         return LostState(
-            f"{model.target} does not say which state of {model.source.table} its rows come from"
+            f"{model.target} does not record which state of {model.source.table} its rows come from"
         )
     return previous if isinstance(previous, LostState) else source_state(previous, model.source)
 
@@ -116,10 +116,10 @@ class SourcePlans:
 class Rows(Enum):
     """Kinds of rows that the changes of a source consist of."""
 
-    INSERTS = "what was inserted"
-    DELETED = "the rows that were deleted, as they were shown when they were inserted"
-    EARLIER_BATCHES = "the rows of earlier batches of a backlog that are still there"
-    ALL = "what was inserted, and the deleted rows"
+    INSERTS = "inserted rows"
+    DELETED = "deleted rows, as they were when they were inserted"
+    EARLIER_BATCHES = "rows of earlier batches of a backlog that still exist"
+    ALL = "inserted and deleted rows"
 
 
 class ChangedRows:
@@ -265,8 +265,9 @@ class NoRowsAfterRun:
             IncrementalError: always; only post-hooks can read them at this point.
         """
         raise IncrementalError(
-            f"Model {self.model.name} reads acid_changes in a post-hook, when the changes are in "
-            f"{self.model.target} already. Read them in a pre-hook, or in the SQL of the model.",
+            f"Model {self.model.name} reads acid_changes in a post-hook, after the changes "
+            f"were applied to {self.model.target}. Read them in a pre-hook, or in the SQL of "
+            "the model.",
             code="HIVEACID_CHANGES_IN_POST_HOOK",
         )
 
@@ -281,16 +282,16 @@ def check_source(model: ChangesModel, sources: AcidSources) -> None:
         behind = sources.behind_view(model.source)
         if behind:
             raise IncrementalError(
-                f"Model {model.name} uses acid_changes({model.source.table}), which is a view of "
-                f"Hive's over {', '.join(map(str, behind))}. Only tables keep their changes. "
-                "Declare the table as a source, read {{ acid_changes(source(…)) }} of the table, "
-                "and write the view's query into the model; or read the view as a whole, in a "
-                "model that is `materialized: table`.",
+                f"Model {model.name} uses acid_changes({model.source.table}), which is a Hive "
+                f"view over {', '.join(map(str, behind))}. Only tables keep their changes. "
+                "Declare the table as a source, read {{ acid_changes(source(…)) }} of the "
+                "table, and write the view's query into the model; or read the whole view, in "
+                "a model that is `materialized: table`.",
                 code="HIVEACID_CHANGES_OF_A_VIEW",
             )
         raise IncrementalError(
-            f"Model {model.name} uses acid_changes({model.source.table}), which is not an ACID "
-            "table, so that nobody keeps its changes. acid_changes takes a source that is: "
-            "{{ acid_changes(source(…)) }}.",
+            f"Model {model.name} uses acid_changes({model.source.table}), which is not an "
+            "ACID table, and has no record of its changes. Give acid_changes an ACID source, "
+            "as in {{ acid_changes(source(…)) }}, or read the table without acid_changes.",
             code="HIVEACID_CHANGES_OF_NON_ACID_TABLE",
         )

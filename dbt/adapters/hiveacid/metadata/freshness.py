@@ -107,9 +107,9 @@ class Freshness:
             seen = looks.pop() if looks else self._see([name]).get(name)
             if seen is None:
                 raise FreshnessError(
-                    f"{name} is no transactional table of the metastore, and only a transactional "
-                    "table records when it was last written to. Give the source a loaded_at_field "
-                    "or a loaded_at_query."
+                    f"{name} is not a transactional table of the metastore, and only a "
+                    "transactional table records when it was last written to. Give the source "
+                    "a loaded_at_field or a loaded_at_query."
                 )
             return options.partitions.of_table(seen)
 
@@ -117,13 +117,13 @@ class Freshness:
             last = self._find_last_write(self._connections.session(), see)
         except CompactedMeanwhileError as error:
             raise FreshnessError(
-                f"{name} was compacted each of the {LOOKS} times that its files were listed for "
-                "its freshness. Run again, or give the source a loaded_at_field."
+                f"{name} was compacted each of the {LOOKS} times that its files were listed "
+                "for its freshness. Run dbt again, or give the source a loaded_at_field."
             ) from error
         if last is None:
             raise FreshnessError(
-                f"{name} is empty: it has no files of a committed write with rows or deletes, so "
-                "no file tells when it was last written to. Load it, or give the source a "
+                f"{name} is empty: it has no files of a committed write with rows or deletes, "
+                "so the time of its last write is unknown. Load it, or give the source a "
                 "loaded_at_field or a loaded_at_query."
             )
         logger.info(f"{name} was last written to {last}")

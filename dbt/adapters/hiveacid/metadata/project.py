@@ -44,16 +44,16 @@ class Project:
             name = TableName(source.schema, source.identifier)
             if name not in names:
                 continue
-            told = SourceOptions.of(source).file_settings()
+            own = SourceOptions.of(source).file_settings()
             known = found.get(name, FileSettings())
-            if told.or_else(known) != known.or_else(told):
+            if own.or_else(known) != known.or_else(own):
                 raise AdapterError(
-                    f"Sources of the table {name} differ in what they say of its files: one has "
-                    f"{_said(known)}, {source.source_name}.{source.name} has {_said(told)}. Hive "
-                    "reads a table in one way; give all its sources the same words.",
+                    f"Sources of the table {name} have different options for its files: one "
+                    f"has {_shown(known)}, {source.source_name}.{source.name} has "
+                    f"{_shown(own)}. Give all sources of the table the same options.",
                     code="HIVEACID_SOURCES_DISAGREE",
                 )
-            found[name] = told.or_else(known)
+            found[name] = own.or_else(known)
         return found
 
     def has_freshness_query(self, name: TableName) -> bool:
@@ -121,6 +121,6 @@ class Project:
         return () if manifest is None else manifest.sources.values()
 
 
-def _said(settings: FileSettings) -> str:
+def _shown(settings: FileSettings) -> str:
     words = ((f.name, getattr(settings, f.name)) for f in fields(settings))
     return ", ".join(f"{name}: {word}" for name, word in words if word is not None)

@@ -260,10 +260,10 @@ class Schemas:
                     found.update({row.tableName: row for row in rows})
                     undescribed.update(reasons)
         raise AdapterError(
-            f"The tables of {schema} cannot be listed: at each of {_LOOKS} looks, Spark's catalog "
-            f"named tables that it then did not find (at the last look {first_few(new, 3)}). Run "
-            "again when no other run replaces tables there. A table that is always named and never "
-            "found is broken: drop it in Hive.",
+            f"The tables of {schema} cannot be listed: in each of {_LOOKS} attempts, Spark's "
+            "catalog listed tables that it then did not find (in the last attempt "
+            f"{first_few(new, 3)}). Run dbt again when no other run replaces tables there. If "
+            "a table is always listed and never found, drop it in Hive.",
             code="HIVEACID_SCHEMA_LISTING_FAILED",
         )
 
@@ -292,8 +292,8 @@ def _schema_and_name(relation: BaseRelation) -> tuple[str, str]:
 
 def _about_undescribed(relation: BaseRelation, reason: str) -> str:
     return (
-        f"{relation.schema}.{relation.identifier} is a table or view that Spark cannot describe: "
-        f"{reason.rstrip('.')}. So it is not dropped, renamed or replaced: its rows may be nowhere "
-        "else. Give the model, seed or snapshot of this name another `alias` or `schema`, or drop "
-        "the table in Hive."
+        f"{relation.schema}.{relation.identifier} is a table or view that Spark cannot "
+        f"describe: {reason.rstrip('.')}. So it is not dropped, renamed or replaced: its rows "
+        "may exist only there. Give the model, seed or snapshot of this name another `alias` "
+        "or `schema`, or drop the table in Hive."
     )

@@ -37,8 +37,8 @@ def entries(statistics: TableStatistics) -> dict[str, str | int | bool]:
     doubt = (
         ""
         if statistics.are_exact
-        else ". They do not cover every write: ANALYZE TABLE … COMPUTE STATISTICS in Hive "
-        "brings them up to date"
+        else ". They do not cover every write: ANALYZE TABLE … COMPUTE STATISTICS in Hive updates "
+        "them"
     )
     inexact = "" if statistics.are_exact else " (not exact)"
     found = [

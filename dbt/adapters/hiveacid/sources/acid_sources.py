@@ -80,7 +80,7 @@ class ChangesOf:
 def not_of_a_model() -> AdapterError:
     """Return the error for `acid_changes` outside of a model that reads it."""
     return AdapterError(
-        "The statement calls acid_changes(…) and is not the SQL of a model that reads it. Write "
+        "The statement calls acid_changes(…), but is not part of a model that reads it. Write "
         "{{ acid_changes(source('shop', 'orders')) }} in the SQL of an incremental model.",
         code="HIVEACID_CHANGES_OUTSIDE_INCREMENTAL_MODEL",
     )

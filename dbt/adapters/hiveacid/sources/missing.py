@@ -31,8 +31,9 @@ def _whereabouts(table: Table | None, metastore_uri: str) -> str:
         )
     if table.is_transactional:
         return (
-            f"The metastore {metastore_uri} has it as a transactional table, but Spark's catalog "
-            "is another one. Statements that read the table reach it; run any other one in Hive."
+            f"The metastore {metastore_uri} has it as a transactional table, but Spark's "
+            "catalog is another one. Statements that read the table find it; run all others "
+            "in Hive."
         )
     return (
         f"The metastore {metastore_uri} has it as a table that is not transactional, which Spark "
@@ -58,16 +59,17 @@ def vanished_file(message: str, snapshot: SnapshotEngine) -> VanishedFileError:
     tables = tables_to_lose(message, snapshot)
     if tables:
         who = (
-            f"Hive's cleaner may have removed it. A compaction of {', '.join(tables)} has left a "
-            "directory without any file; a warning of this run names the directory. The cleaner "
-            f"removes what the directory's name covers, although {transaction} may read it. Those "
-            "rows are lost in Hive. Run dbt again: it shows what is left."
+            f"Hive's cleaner may have removed the file. A compaction of {', '.join(tables)} has "
+            "left a directory without any file (a warning of this run names it), and the cleaner "
+            f"removes what the directory's name covers, though {transaction} may read it. The rows "
+            "are lost in Hive. Run dbt again to read the rows that are left."
         )
     else:
         who = (
-            f"Hive's cleaner has not removed it: {transaction}, which holds this run's snapshot, "
-            "is still open, and the cleaner leaves what an open transaction may read. Look for a "
-            "job that deletes files below the table's directory, then run dbt again."
+            f"Hive's cleaner has not removed the file: {transaction}, which holds this run's "
+            "snapshot, is still open, and the cleaner keeps what an open transaction may "
+            "read. Look for a job that deletes files below the table's directory, then run "
+            "dbt again."
         )
     return VanishedFileError(f"{message} {who}")
 

@@ -155,16 +155,16 @@ class SparkLogin:
         if not any(key in given for key in _TRUSTSTORES):
             raise SparkConnectionError(
                 "Spark's tables are in the metastore of metastore_uri, which speaks TLS, and "
-                "Spark's Hive client trusts a truststore of Java's only. Make one of the "
-                "authority's certificate (keytool -importcert -file ca.pem -keystore "
-                f"truststore.p12), and set {_TRUSTSTORES[0]} and {_HIVE}truststore.password in "
+                "Spark's Hive client needs a Java truststore. Create one from the authority's "
+                "certificate (keytool -importcert -file ca.pem -keystore truststore.p12), and "
+                f"set {_TRUSTSTORES[0]} and {_HIVE}truststore.password in "
                 "server_side_parameters.",
                 code="HIVEACID_SPARK_TRUSTSTORE_MISSING",
             )
         return {f"{_HIVE}use.SSL": "true"}
 
     def check(self, context: SparkContext) -> None:
-        """Check that Spark has logged in: Hadoop goes on silently without a login.
+        """Check that Spark has logged in: without a login, Hadoop continues silently.
 
         Raises:
             SparkConnectionError: Spark has no Kerberos credentials and no delegation token.
@@ -224,8 +224,8 @@ def no_login() -> SparkLogin:
 
 def _not_logged_in(name: str) -> str:
     return (
-        f"Spark has not logged in to Kerberos, it is {name}, so it cannot reach the metastore in "
-        "which its tables are. "
+        f"Spark has not logged in to Kerberos: it runs as {name}, so it cannot reach the metastore "
+        "of its tables. "
     )
 
 

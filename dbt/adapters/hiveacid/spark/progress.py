@@ -70,9 +70,9 @@ class ProgressLine:
         others = f", {len(long) - 1} more" if len(long) > 1 else ""
         # Planning and the catalog have no tasks.
         progress = f"{done} of {tasks} tasks" if tasks else "no tasks yet"
-        told = f": {progress}, {now - started:.0f} s{others}"
+        suffix = f": {progress}, {now - started:.0f} s{others}"
         # The last part of a node's unique id is its name.
-        return name.rpartition(".")[2][: WIDTH - len(told)] + told
+        return name.rpartition(".")[2][: WIDTH - len(suffix)] + suffix
 
     def _refresh(self) -> None:
         shown = ""

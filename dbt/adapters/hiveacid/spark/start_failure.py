@@ -63,14 +63,14 @@ def find_cause(lines: Iterable[str]) -> list[str]:
 
     Leaves out the options of spark-submit, stack frames, and log lines below the level of errors.
     """
-    told: list[str] = []
+    shown: list[str] = []
     for line in lines:
         if _USAGE.search(line):
             break
         if not _NOISE.search(line):
-            told.append(line.rstrip())
-    first = next((i for i, line in enumerate(told) if _CAUSE.search(line)), None)
-    return told[-_SHOWN_LINES:] if first is None else told[first : first + _SHOWN_LINES]
+            shown.append(line.rstrip())
+    first = next((i for i, line in enumerate(shown) if _CAUSE.search(line)), None)
+    return shown[-_SHOWN_LINES:] if first is None else shown[first : first + _SHOWN_LINES]
 
 
 _OF_CATALOG = re.compile(
@@ -110,8 +110,8 @@ def describe_catalog_failure(log_directory: Path | None) -> str:
     advice = (
         "Spark's login is not valid: run kinit, or set kerberos_principal and kerberos_keytab."
         if _OF_KERBEROS.search(reasons)
-        else "Check that the metastore of Spark's tables is running, and how Spark is told of it "
-        "(metastore_uri, spark.hadoop.hive.metastore.…)."
+        else "Check that the metastore of Spark's tables is running, and that Spark has its "
+        "address (metastore_uri, spark.hadoop.hive.metastore.…)."
     )
     return (
         f"Spark could not connect to the metastore of its own tables.{reasons or ''}\n{advice}"

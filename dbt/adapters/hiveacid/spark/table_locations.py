@@ -111,8 +111,8 @@ def follow_directory(
     if found is None:
         raise AdapterError(
             f"The rows of {database}.{table} are gone: they were in {previous}, and now are "
-            f"neither there nor in {in_spark} or {in_metastore}. Find out who else moves or "
-            "removes files there, and run again.",
+            f"in none of {previous}, {in_spark} and {in_metastore}. Find out who else moves "
+            "or removes files there, and run dbt again.",
             code="HIVEACID_TARGET_ROWS_GONE",
         )
     place = text_literal(found.toString())

@@ -78,7 +78,7 @@ def newest_state(history: Iterable[Row]) -> StateLookup:
     for commit in history:
         met = parse(commit["userMetadata"])
         if restored is not None and commit["version"] > restored:
-            scan.pass_over(met)
+            scan.skip(met)
             continue
         restored = None
         state = scan.visit(met)

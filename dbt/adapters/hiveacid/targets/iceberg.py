@@ -68,7 +68,7 @@ def newest_state(ancestry: Iterable[Snapshot], undone: Iterable[Snapshot] = ()) 
         state = scan.visit(met)
         if isinstance(state, LostState) and state.commit_id is not None:
             for other in undone:
-                scan.pass_over(parse(other.summary.get(KEY)))
+                scan.skip(parse(other.summary.get(KEY)))
             state = scan.visit(met)
         if state is not None:
             return state
@@ -81,7 +81,8 @@ def newest_state(ancestry: Iterable[Snapshot], undone: Iterable[Snapshot] = ()) 
     checked = scan.end()
     if checked is None and snapshot is not None and snapshot.parent_id is not None:
         return LostState(
-            f"snapshot {snapshot.parent_id} of the table has expired, and later ones do not tell"
+            f"snapshot {snapshot.parent_id} of the table has expired, and later snapshots "
+            "have no state"
         )
     return checked
 

@@ -190,8 +190,8 @@ def _run(
         own = [f.lineno for f in frames if f.filename == path and (f.lineno or 0) <= lines]
         where = f"{path}, line {own[-1]}" if own else path
         raise PythonModelError(
-            f"Python model {model['name']} failed in {where}: {type(error).__name__}: {error}\n"
-            "The target has not been changed. Remove the cause, and run the model again.",
+            f"Python model {model['name']} failed in {where}: {type(error).__name__}: "
+            f"{error}\nThe target has not been changed. Correct the model, and run it again.",
             code="HIVEACID_PYTHON_MODEL_FAILED",
         ) from error
 

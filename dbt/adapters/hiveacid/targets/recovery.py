@@ -121,7 +121,7 @@ class Recovery:
                 if location is not None and last_part(location) not in self._in_use(target, known):
                     delete_directory(session, location)
         removed = ", ".join(left.name for left in dead)
-        logger.info(f"Removed what a run that was killed has left next to {target}: {removed}")
+        logger.info(f"Removed what a killed run has left next to {target}: {removed}")
 
     def run_or_restore(
         self,
@@ -169,9 +169,9 @@ class Recovery:
             self._learn_of(target)  # another run has just done so
             return
         logger.warning(
-            "[HIVEACID_WARN_PREVIOUS_VERSION_RESTORED] "
-            f"{target} was missing, since a run was killed while it put a new version in place. "
-            f"The previous version is back, which was kept as {newest}."
+            f"[HIVEACID_WARN_PREVIOUS_VERSION_RESTORED] {target} was missing: a run was "
+            f"killed while it replaced the table. The previous version, kept as {newest}, was "
+            "restored."
         )
 
     def _is_dead(self, target: HiveAcidRelation, left: Leftover) -> bool:

@@ -43,12 +43,12 @@ def seed_rows(
     for place, column in enumerate(table.column_names):
         type_ = column_types.get(column) or default_type(table, place) or "string"
         before = (
-            f"[HIVEACID_INVALID_SEED_VALUE] Seed {name} has in column {column}, which is {type_}, "
-            "the value "
+            f"[HIVEACID_INVALID_SEED_VALUE] Column {column} of seed {name} is {type_}, and "
+            "has the value "
         )
         after = (
-            ". It does not fit the type. Correct it, or give the column another type in the seed's "
-            "`column_types`."
+            ", which does not fit. Correct the value, or give the column another type in the "
+            "seed's `column_types`."
         )
         casts.append(expr(checked_cast(names[place], type_, before, after)).alias(names[place]))
     return frame.select(*casts)

@@ -114,10 +114,10 @@ def refuse_nested_build(session: SparkSession, stage: Stage) -> None:
     for location in locations:
         if location is not None and lies_in(session, build, location):
             raise AdapterError(
-                f"With the location_root {stage.location_root}, {stage.target} would be built in "
-                f"{build}, which lies in the directory of the managed table of that name, "
-                f"{location}. The new rows would go with that table. Choose a location_root "
-                "outside of the database's directory.",
+                f"With the location_root {stage.location_root}, {stage.target} would be built "
+                f"in {build}, inside of {location}, the directory of the managed table of the "
+                "same name. The new rows would be removed with that table. Choose a "
+                "location_root outside of the database's directory.",
                 code="HIVEACID_INVALID_LOCATION_ROOT",
             )
 

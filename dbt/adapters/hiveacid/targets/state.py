@@ -111,7 +111,7 @@ class HistoryScan:
         if not isinstance(state, TargetState):
             return state
         if state.checks is Checks.PASSED:
-            self.pass_over(state)
+            self.skip(state)
             self._newest = self._newest or state
             return None
         if state.checks is Checks.PENDING and state.commit_id not in self._passed:
@@ -120,7 +120,7 @@ class HistoryScan:
             )
         return replace(state, checks=None)
 
-    def pass_over(self, state: StateLookup) -> None:
+    def skip(self, state: StateLookup) -> None:
         """Record only the passed checks of a commit that was undone, whose rows are not read."""
         if isinstance(state, TargetState) and state.checks is Checks.PASSED:
             self._passed.add(state.commit_id)
@@ -190,9 +190,9 @@ _PAUSE = 0.5
 def overtaken(table: str) -> ConcurrentRunError:
     """Return the error for a run that finds its target changed by another run."""
     return ConcurrentRunError(
-        f"Another run has changed {table} at the same time and was faster. What this run was "
-        "about to apply no longer fits the table, so this run has changed nothing. Run the model "
-        "again, and see that it does not run twice at a time."
+        f"Another run has changed {table} at the same time, so the changes of this run no "
+        "longer fit the table, and this run has changed nothing. Run the model again, and do "
+        "not run it twice at the same time."
     )
 
 
@@ -241,11 +241,10 @@ class WaitForRun:
         if time.monotonic() > self._deadline:
             known = f" (invocation {invocation[:8]}…)" if invocation else ""
             raise ConcurrentRunError(
-                f"Another run{known} is about to replace {self._table}, "
-                f"and has not done so within {self._seconds:g} s. This run has changed nothing. "
-                "Run the model again when the other run has ended. If that was killed, the "
-                "metastore gives its transaction up after metastore.txn.timeout; then its traces "
-                "are removed."
+                f"Another run{known} is about to replace {self._table}, and has not done so "
+                f"within {self._seconds:g} s. This run has changed nothing. Run the model "
+                "again when the other run has ended. If the other run was killed, the next "
+                "run after metastore.txn.timeout removes what it has left."
             )
         time.sleep(_PAUSE)
         self._raise_if_cancelled()

@@ -20,7 +20,9 @@ from dbt.adapters.hiveacid.targets.state import (
 )
 
 logger = AdapterLogger("HiveAcid")
-BUILT_ANEW = "A model over acid_changes is built anew by its next run; no other model needs a state"
+NEXT_RUN_REBUILDS = (
+    "The next run of a model over acid_changes rebuilds it; no other model needs a state"
+)
 _COMMITTING = ("delta", "iceberg")
 """Formats with commits; the other formats are Spark's own."""
 
@@ -114,7 +116,7 @@ class TargetStores:
 
 def no_state(target: HiveAcidRelation) -> str:
     """Return the message for a target whose state has just been removed."""
-    return f"{target} has no state any more. {BUILT_ANEW}"
+    return f"{target} has no state any more. {NEXT_RUN_REBUILDS}"
 
 
 def _format_of(existing: HiveAcidRelation) -> str | None:

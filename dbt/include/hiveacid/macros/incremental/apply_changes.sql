@@ -1,4 +1,4 @@
-{#-- Bring a target up to date from the changes of its source. All changes are staged and the run's
+{#-- Update a target from the changes of its source. All changes are staged and the run's
      snapshot is checked. Then one statement, or one switch, changes the target together with its
      state. --#}
 {% macro hiveacid_apply_changes(

@@ -20,7 +20,7 @@
   {%- set found = models | selectattr('unique_id', 'equalto', model) | list
       or models | selectattr('name', 'equalto', model) | list -%}
   {%- if not found -%}
-    {% do exceptions.raise_compiler_error("There is no model named " ~ model ~ " in this project.") %}
+    {% do exceptions.raise_compiler_error("There is no model named " ~ model ~ " in this project. Check the argument `model`.") %}
   {%- elif found | length > 1 -%}
     {% do exceptions.raise_compiler_error(
         "There are several models named " ~ model ~ ". Give one of these ids instead of the name: "

@@ -5,7 +5,7 @@
   {%- set datepart = datepart | lower -%}
   {%- if datepart not in
       ['year', 'quarter', 'month', 'week', 'day', 'hour', 'minute', 'second', 'millisecond', 'microsecond'] -%}
-    {{ exceptions.raise_compiler_error("datediff knows no part " ~ datepart ~ " on Spark") }}
+    {{ exceptions.raise_compiler_error("datediff does not support the part " ~ datepart ~ " on Spark.") }}
   {%- endif -%}
   {#-- Spark's weeks begin on Monday. --#}
   {%- set day_later = ' + interval 1 day' if datepart == 'week' else '' -%}
