@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hiveacid.jvm.plans import execution_of
 from hiveacid.metastore.models import TableName
+from hiveacid.sql.gate import raw_tables_refused
 from hiveacid.sql.known_tables import KnownTables
 from hiveacid.sql.reads import AcidRead, ChangesRead, Read, tables_of
 from hiveacid.sql.relations import described_elsewhere, find_acid, find_changes
@@ -76,10 +77,15 @@ class Prepared(StatementReads):
         return bool(self.reads or self.functions)
 
     def run(self, session: SparkSession) -> DataFrame:
-        """Run the statement, as `session.sql` runs a text: a command at once, a query lazily."""
-        if self.swapped is None:
-            return session.sql(self.statement.sql)
-        return self.swapped.run(session)
+        """Run the statement, as `session.sql` runs a text: a command at once, a query lazily.
+
+        Raises:
+            RawAcidReferenceError: the gate refuses what Spark has made of the statement.
+        """
+        with raw_tables_refused():
+            if self.swapped is None:
+                return session.sql(self.statement.sql)
+            return self.swapped.run(session)
 
     def analyse(self, session: SparkSession) -> None:
         """Have Spark analyse what was swapped, and run nothing.
