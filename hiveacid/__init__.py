@@ -60,7 +60,7 @@ from hiveacid.metastore.security.settings import (
     Tls,
     UserName,
 )
-from hiveacid.reader.verification import Verification
+from hiveacid.reader.verify_result import Verification
 from hiveacid.snapshots.locked_tables import SnapshotReport
 from hiveacid.version import __version__
 

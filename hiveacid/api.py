@@ -18,12 +18,12 @@ from hiveacid.engine import SnapshotEngine, changed_rows, open_footers
 from hiveacid.errors import InvalidSettingError
 from hiveacid.jvm.scratch import DEFAULT_LIMIT
 from hiveacid.metastore.client import MetastoreClient
-from hiveacid.metastore.models import HiveSql, TableName
+from hiveacid.metastore.models import TableName
 from hiveacid.metastore.security.settings import NO_SECURITY, Security
 from hiveacid.reader.partition_choice import PartitionChoice
-from hiveacid.reader.verification import Verification
-from hiveacid.snapshots.instants import AsOf, ReadKind
+from hiveacid.reader.verify_result import Verification
 from hiveacid.snapshots.locked_tables import SnapshotReport
+from hiveacid.snapshots.read_options import AsOf, ReadKind
 from hiveacid.snapshots.run_snapshot import SnapshotHooks
 from hiveacid.snapshots.tables import FileSettings
 from hiveacid.snapshots.transaction import SnapshotSettings
@@ -451,23 +451,9 @@ class _InitiallyKnown(KnownTables):
         client: Callable[[], MetastoreClient],
         initial: frozenset[TableName],
         hive_views: str | None,
-        of_snapshot: KnownTables | None = None,
     ) -> None:
         super().__init__(client, lambda: (), lambda: (), hive_views)
-        self._connect = client
         self._initial = initial
-        self._of_snapshot = of_snapshot
-
-    def for_statement(self) -> _InitiallyKnown:
-        """Return the same without answers: tables come and go in Hive between two statements.
-
-        Statements of several threads ask next to each other.
-        """
-        return _InitiallyKnown(self._connect, self._initial, self._hive_views, self)
-
-    def hive_sql(self) -> HiveSql:
-        """See `KnownTables.hive_sql`: the snapshot asks once for all its statements."""
-        return super().hive_sql() if self._of_snapshot is None else self._of_snapshot.hive_sql()
 
     def has(self, name: TableName, *, in_spark: bool) -> bool:
         """See `KnownTables.has`."""

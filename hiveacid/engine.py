@@ -15,7 +15,8 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from hiveacid.changes.between import as_change_feed, check_feed_names, plan_between
+from hiveacid.changes.change_feed import as_change_feed, check_feed_names, plan_between
+from hiveacid.changes.commit_times import commit_times, find_point
 from hiveacid.changes.history import History, look_back
 from hiveacid.changes.plan import ChangePlan, plan_before_images, plan_changes
 from hiveacid.changes.rows import deleted_rows, inserted_rows
@@ -25,6 +26,7 @@ from hiveacid.formatting import pluralize
 from hiveacid.jvm.filesystem import list_locations
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import Table, TableName
+from hiveacid.reader.ansi_mode import casts_as_hive
 from hiveacid.reader.columns import table_columns
 from hiveacid.reader.footer_cache import FooterCache
 from hiveacid.reader.orc_footers import OrcFooters
@@ -41,15 +43,12 @@ from hiveacid.reader.read import (
 )
 from hiveacid.reader.read_warnings import ReadWarnings, about_foreign
 from hiveacid.reader.repl_load import find_compactions_of_other_metastore
-from hiveacid.reader.verification import Verification
 from hiveacid.reader.verify import verify
-from hiveacid.snapshots.instants import AsOf, ReadKind
+from hiveacid.reader.verify_result import Verification
+from hiveacid.snapshots.read_options import AsOf, ReadKind
 from hiveacid.snapshots.run_snapshot import NO_HOOKS, RunSnapshot, SnapshotHooks
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import SnapshotSettings
-
-_ANSI = "spark.sql.ansi.enabled"
-_casts_lock = threading.RLock()
 
 _PlanKey = tuple[int, TableName, PartitionChoice, AsOf | None, str | None, ReadKind]
 logger = logging.getLogger("hiveacid")
@@ -212,7 +211,7 @@ class SnapshotEngine(RunSnapshot):
         with self._history(spark, name, choice) as history:
             check_feed_names(history.pinned.table)
             plan = plan_between(spark, history, since, until, self.footers, options=str(choice))
-            times = history.commit_times(plan.new_write_ids)
+            times = commit_times(history, plan.new_write_ids)
         self._check_changes(self._whole(name), choice, plan)
         rows = changed_rows(spark, plan)
         with casts_as_hive(spark):
@@ -248,7 +247,7 @@ class SnapshotEngine(RunSnapshot):
             listings = list_locations(spark, [s.location for s in pinned.storages])
         else:
             with self._history(spark, name, choice) as history:
-                instant = history.at_point(history.resolve(spark, as_of))
+                instant = history.at_point(find_point(spark, history, as_of))
             pinned, listings = instant.pinned, list(instant.listings)
         if read is ReadKind.SNAPSHOT:
             return plan_listed(spark, pinned, listings, self.footers)
@@ -355,26 +354,6 @@ def changed_rows(spark: SparkSession, plan: ChangePlan) -> DataFrame:
         images = plan_before_images(spark, plan)
         deleted = deleted_rows(spark, plan, images)
         return inserted_rows(spark, plan).unionByName(deleted)
-
-
-@contextmanager
-def casts_as_hive(spark: SparkSession) -> Iterator[None]:
-    """Make casts of DataFrames built in the block return NULL, as in Hive, where ANSI has an error.
-
-    A DataFrame keeps the ANSI mode in which it was built. The caller's own expressions keep the
-    mode of the session.
-    """
-    if spark.conf.get(_ANSI) == "false":
-        yield
-        return
-    # Another thread must not mistake our setting for the session's own.
-    with _casts_lock:
-        before = spark.conf.get(_ANSI)
-        spark.conf.set(_ANSI, "false")
-        try:
-            yield
-        finally:
-            spark.conf.set(_ANSI, str(before))
 
 
 def open_footers(directory: str | Path | None) -> OrcFooters:

@@ -438,7 +438,7 @@ def test_times_are_mapped_by_the_notification_log(
 ) -> None:
     """Hive 3.1.3's is the log that the tests have."""
     said: list[str] = []
-    monkeypatch.setattr("hiveacid.changes.history.logger.info", said.append)
+    monkeypatch.setattr("hiveacid.changes.commit_times.logger.info", said.append)
     with HiveClient(hive_3.hs2_port, log=hive_3.log) as client:
         client.execute("CREATE DATABASE logged")
         client.execute("USE logged")

@@ -16,7 +16,7 @@ import hiveacid
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.partition_choice import PartitionChoice
-from hiveacid.snapshots.instants import AsOf, ReadKind
+from hiveacid.snapshots.read_options import AsOf, ReadKind
 from integration.support.differential import Differential, canonical
 from integration.support.histories.actions import World
 from integration.support.histories.alterations import ALTERATIONS

@@ -13,8 +13,8 @@ from hiveacid.acid.layout import BucketProperty
 from hiveacid.errors import UnreadableTableError
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import TableName
-from hiveacid.reader.verification import Verification
 from hiveacid.reader.verify import verify
+from hiveacid.reader.verify_result import Verification
 from integration.support.dbt_project import DbtProject
 from integration.support.differential import Differential
 from integration.support.hive import HiveClient, HiveServer, HiveSqlError

@@ -1,7 +1,7 @@
 """Changes of each location of a source since a state. Pure.
 
-Two records are compared: the state that a target has stored, and the facts of the source now. A
-location whose history is not complete is *lost* (`losses`).
+Two records are compared: the state that a target has stored, and the source now. A location whose
+history is not complete is *lost* (`losses`).
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from enum import Enum
 
 from hiveacid.acid.selection import SelectedDir
 from hiveacid.acid.write_ids import WriteIdRanges
-from hiveacid.changes.evidence import has_grown, has_seen
-from hiveacid.changes.facts import LocationFacts, SourceFacts
+from hiveacid.changes.current_source import CurrentLocation, CurrentSource
 from hiveacid.changes.losses import Loss, loss, row_id_loss
 from hiveacid.changes.state import SourceState
+from hiveacid.changes.write_id_directories import has_grown, has_seen
 
 
 class Kind(Enum):
@@ -30,13 +30,13 @@ class Kind(Enum):
 class LocationChange:
     """One location of the source now, compared with the state."""
 
-    location: LocationFacts
+    location: CurrentLocation
     kind: Kind
     loss: Loss | None = None
 
 
 def diff(
-    before: SourceState | None, now: SourceFacts, new_ids: WriteIdRanges
+    before: SourceState | None, now: CurrentSource, new_ids: WriteIdRanges
 ) -> list[LocationChange]:
     """Compare each location with the state. Without a state all locations are new.
 
@@ -46,7 +46,7 @@ def diff(
 
 
 def _change(
-    before: SourceState | None, now: LocationFacts, new_ids: WriteIdRanges
+    before: SourceState | None, now: CurrentLocation, new_ids: WriteIdRanges
 ) -> LocationChange:
     old = None if before is None else before.by_values.get(now.state.values)
     if before is None or old is None or old.is_empty:
@@ -58,7 +58,7 @@ def _change(
     return LocationChange(now, kind, row_id_loss(now))
 
 
-def new_bases(before: SourceState, now: SourceFacts) -> list[tuple[LocationFacts, SelectedDir]]:
+def new_bases(before: SourceState, now: CurrentSource) -> list[tuple[CurrentLocation, SelectedDir]]:
     """Return the compacted bases that the state has not seen, in locations that it has seen.
 
     The caller must look at their row ids: see `is_renumbered`. Insert-only rows have none.
@@ -76,7 +76,7 @@ def new_bases(before: SourceState, now: SourceFacts) -> list[tuple[LocationFacts
 
 
 def first_write_ids(
-    before: SourceState, now: SourceFacts, new_ids: WriteIdRanges, count: int
+    before: SourceState, now: CurrentSource, new_ids: WriteIdRanges, count: int
 ) -> WriteIdRanges:
     """Return the lowest new write ids, `count` of which can have left something in the locations.
 
@@ -110,7 +110,7 @@ def first_write_ids(
         top = max(forced)
 
 
-def highest_base(now: SourceFacts) -> int:
+def highest_base(now: CurrentSource) -> int:
     """Return the highest write id that a base is named after; 0 without any base."""
     bases = (location.selected.base for location in now.locations)
     return max((base.write_id_range[1] for base in bases if base is not None), default=0)

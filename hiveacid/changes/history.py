@@ -1,20 +1,20 @@
-"""History of a pinned table: the earlier instants that can still be read, and their times.
+"""History of a pinned table: the earlier instants that can still be read.
 
 Nothing records which directories once existed. So an instant is read only if the listing, and what
-the metastore knows of its cleaner, leave no doubt: see `acid.instants`.
+the metastore knows of its cleaner, leave no doubt: see `acid.time_travel`.
 """
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from pyspark.sql import SparkSession
 
-from hiveacid.acid.instants import (
+from hiveacid.acid.layout import Listing
+from hiveacid.acid.time_travel import (
     Cleaning,
     Obstacle,
     cut,
@@ -25,21 +25,16 @@ from hiveacid.acid.instants import (
     obstacles,
     traceless,
 )
-from hiveacid.acid.layout import Listing
 from hiveacid.acid.write_ids import WriteIdRanges
-from hiveacid.acid.write_times import UnknownTime, WriteTimes, write_times
-from hiveacid.changes.facts import location_names
+from hiveacid.changes.current_source import location_names
 from hiveacid.errors import InstantLostError, InvalidSettingError
-from hiveacid.formatting import text_literal
 from hiveacid.jvm.filesystem import list_locations
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.event_log import TableEvents, read_table_events
 from hiveacid.metastore.models import Compaction, CompactionState, ServerInfo, TableName
-from hiveacid.snapshots.instants import AsOf
-from hiveacid.snapshots.late_tables import CONVERSION_WRITE_ID
+from hiveacid.snapshots.concurrent_ddl import CONVERSION_WRITE_ID
 from hiveacid.snapshots.tables import PinnedTable
 
-logger = logging.getLogger("hiveacid")
 _LOOKS = 5
 _PAUSE = 0.3
 """At most `_LOOKS` listings of a table whose compactions change meanwhile.
@@ -249,71 +244,22 @@ class History:
                 code="HIVEACID_UNKNOWN_WRITE_ID",
             )
 
-    def resolve(self, spark: SparkSession, as_of: AsOf) -> Point:
-        """Return the point of an instant, and log how a time was mapped.
-
-        As of a write id, all lower ones are included. As of a time, the ones that are known to have
-        been committed later are left out.
-
-        Raises:
-            InvalidSettingError: the text is no timestamp.
-            InstantLostError: nothing shows which writes were committed at the time.
-        """
-        if as_of.version is not None:
-            return Point(as_of.version)
-        milliseconds = milliseconds_of(spark, str(as_of.timestamp))
-        point, means = self._at_time(as_of, milliseconds)
-        logger.info(f"{self.name} as of {as_of} is its write id {point}, by {means}.")
-        return point
-
-    def commit_times(self, write_ids: WriteIdRanges) -> Mapping[int, int]:
-        """Return when write ids were committed, in milliseconds since the epoch, where known.
-
-        The time comes from the notification log. Without an entry there, it is the time at which
-        the write's last file was finished.
-        """
-        known = dict(self._write_times(self.listings).known)
+    def readable_after(self, write_id: int) -> str:
+        """Return the sentence that names the instants after a lost one that can still be read."""
+        first = max((found.high for found in self.obstacles), default=0)
+        first = max(first, write_id + 1)
+        ends = {last for _, last in self._unexplained.ranges}
         if self.evidence.events is not None:
-            known |= {i: at * 1000 for i, at in self.evidence.events.committed.items()}
-        return {i: at for i, at in known.items() if i in write_ids}
-
-    def _write_times(self, listings: Iterable[Listing]) -> WriteTimes:
-        return write_times(
-            listings,
-            self.pinned.write_ids,
-            names_compactions=self.evidence.server.tells_compaction_transactions,
-        )
+            ends |= self.evidence.events.allocated
+        # An instant is lost up to a write id at which something may have been removed.
+        for instant in [first, *sorted(end for end in ends if first < end < self.newest)]:
+            if instant < self.newest and not self._removed_since(instant):
+                return f"The write ids {instant} to {self.newest} can be read."
+        return f"Only the newest write id, {self.newest}, can be read."
 
     @property
     def _first(self) -> int:
         return CONVERSION_WRITE_ID + 1 if self.newest > CONVERSION_WRITE_ID else 1
-
-    def _at_time(self, as_of: AsOf, milliseconds: int) -> tuple[Point, str]:
-        if milliseconds >= time.time() * 1000:
-            return Point(self.newest), "the clock, for the time has not passed"
-        events = self.evidence.events
-        if events is not None:
-            found = events.at(milliseconds / 1000, self.newest)
-            if found is not None:
-                found = min(found, self.newest)
-                later = self._valid(events.later(milliseconds / 1000, found))
-                return Point(found, later), "the metastore's notification log"
-        times = self._write_times(self.list_whole())
-        by_files = times.at(milliseconds, self.pinned.write_ids)
-        if isinstance(by_files, UnknownTime):
-            raise InstantLostError(
-                f"{self.name} cannot be read as of {as_of}: which of its write ids "
-                f"{by_files.write_ids} had been committed then, neither {by_files.directory} nor "
-                "the metastore's notification log tells. "
-                f"{self._readable((by_files.write_ids.first or 1) - 1)} Give one of them as "
-                "`version_as_of`.",
-                code="HIVEACID_AMBIGUOUS_INSTANT",
-            )
-        later = self._valid(times.later(milliseconds, by_files))
-        return Point(by_files, later), "the modification times of its files"
-
-    def _valid(self, write_ids: Iterable[int]) -> frozenset[int]:
-        return frozenset(filter(self.pinned.write_ids.is_valid, write_ids))
 
     def _removed_since(self, write_id: int) -> str:
         """Return what may have removed rows since an instant, without leaving a directory."""
@@ -365,21 +311,8 @@ class History:
     def _lost(self, point: Point, why: str) -> InstantLostError:
         return InstantLostError(
             f"{self.name} can no longer be read as of write id {point}: {why}. "
-            f"{self._readable(point.write_id)}"
+            f"{self.readable_after(point.write_id)}"
         )
-
-    def _readable(self, write_id: int) -> str:
-        """Return the sentence that names the instants after a lost one that can still be read."""
-        first = max((found.high for found in self.obstacles), default=0)
-        first = max(first, write_id + 1)
-        ends = {last for _, last in self._unexplained.ranges}
-        if self.evidence.events is not None:
-            ends |= self.evidence.events.allocated
-        # An instant is lost up to a write id at which something may have been removed.
-        for instant in [first, *sorted(end for end in ends if first < end < self.newest)]:
-            if instant < self.newest and not self._removed_since(instant):
-                return f"The write ids {instant} to {self.newest} can be read."
-        return f"Only the newest write id, {self.newest}, can be read."
 
 
 def look_back(
@@ -420,24 +353,6 @@ def look_back(
 
     evidence = Evidence(server, compactions, lambda: read_table_events(client, name))
     return History(pinned, tuple(listings), evidence, list_whole)
-
-
-def milliseconds_of(spark: SparkSession, text: str) -> int:
-    """Return the time that Spark parses from a text, in milliseconds since the epoch.
-
-    Raises:
-        InvalidSettingError: Spark cannot cast the text to a timestamp.
-    """
-    # Not `timestamp`: a setting can make it a type without a time zone.
-    cast = f"unix_millis(try_cast({text_literal(text)} as timestamp_ltz))"
-    (found,) = spark.sql(f"select {cast}").collect()[0]
-    if found is None:
-        raise InvalidSettingError(
-            f"{text!r} is no timestamp. Write it as '2026-01-31 12:00:00', with a zone if it is "
-            "another than the session's (spark.sql.session.timeZone): '2026-01-31 12:00:00+01:00'.",
-            code="HIVEACID_INVALID_TIMESTAMP",
-        )
-    return int(found)
 
 
 def _sorted(compactions: Iterable[Compaction]) -> tuple[Compaction, ...]:

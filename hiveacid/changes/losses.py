@@ -12,10 +12,16 @@ from enum import Enum
 
 from hiveacid.acid.layout import BASE_OF_ORIGINALS, BaseDir, decode_bucket, parse_directory
 from hiveacid.acid.write_ids import WriteIdRanges, valid_only_in
+from hiveacid.changes.current_source import CurrentLocation, CurrentSource
 from hiveacid.changes.decoding import are_originals_shown, changed_settings
-from hiveacid.changes.evidence import base_directory, covers, has_seen, is_contradicted, meets
-from hiveacid.changes.facts import LocationFacts, SourceFacts
 from hiveacid.changes.state import LocationState, SourceState
+from hiveacid.changes.write_id_directories import (
+    base_directory,
+    covers,
+    has_seen,
+    is_contradicted,
+    meets,
+)
 from hiveacid.metastore.models import partition_name
 from hiveacid.reader.orc_footers import RowIdRange
 
@@ -89,7 +95,7 @@ def table_losses(before: SourceState, now: SourceState) -> list[Loss]:
     return [Loss("", what, Extent.TABLE) for what in found]
 
 
-def dropped(before: SourceState, now: SourceFacts) -> list[Loss]:
+def dropped(before: SourceState, now: CurrentSource) -> list[Loss]:
     """Return a loss for each location of the state that the table no longer has."""
     if not now.partition_keys:
         return []
@@ -128,7 +134,7 @@ def is_renumbered(files: Sequence[tuple[int, RowIdRange]]) -> bool:
     return next_row > 0
 
 
-def row_id_loss(now: LocationFacts) -> Loss | None:
+def row_id_loss(now: CurrentLocation) -> Loss | None:
     """Return the loss of the row ids that a target has stored, if the base may have new ones."""
     base = now.selected.base
     if not now.is_renumbered or base is None:
@@ -140,7 +146,7 @@ def row_id_loss(now: LocationFacts) -> Loss | None:
     return Loss(now.name, what, Extent.ROW_IDS)
 
 
-def loss(before: SourceState, now: LocationFacts, new_ids: WriteIdRanges) -> Loss | None:
+def loss(before: SourceState, now: CurrentLocation, new_ids: WriteIdRanges) -> Loss | None:
     """Return why the history of a location in the state is incomplete; None if it is complete."""
     old = before.by_values[now.state.values]
     by_row_ids = Extent.LOCATION if before.is_full_acid and not now.is_renumbered else Extent.TABLE
@@ -163,7 +169,7 @@ def loss(before: SourceState, now: LocationFacts, new_ids: WriteIdRanges) -> Los
     return None if reason is None else Loss(now.name, reason, Extent.TABLE)
 
 
-def _other_files(before: SourceState, old: LocationState, now: LocationFacts) -> str | None:
+def _other_files(before: SourceState, old: LocationState, now: CurrentLocation) -> str | None:
     """Return why the files are not the ones that have been seen, or are decoded differently."""
     if now.state.path != old.path:
         return f"it was moved from {old.path} to {now.state.path}"
@@ -201,7 +207,7 @@ def _other_files(before: SourceState, old: LocationState, now: LocationFacts) ->
     return None
 
 
-def _has_other_originals(before: SourceState, old: LocationState, now: LocationFacts) -> bool:
+def _has_other_originals(before: SourceState, old: LocationState, now: CurrentLocation) -> bool:
     """Whether original files are shown that are not the ones that have been seen.
 
     A base replaces original files, and Hive 3's TRUNCATE removes all of them. Another partition of
@@ -216,7 +222,7 @@ def _has_other_originals(before: SourceState, old: LocationState, now: LocationF
 
 
 def _gone_rows(
-    before: SourceState, old: LocationState, now: LocationFacts, new_ids: WriteIdRanges
+    before: SourceState, old: LocationState, now: CurrentLocation, new_ids: WriteIdRanges
 ) -> str | None:
     """Return why rows or delete events may be gone without a delete event for them."""
     reason = _lost_base(before, old, now, new_ids)
@@ -238,7 +244,7 @@ def _gone_rows(
     return None
 
 
-def _mixed_rows(before: SourceState, now: LocationFacts, new_ids: WriteIdRanges) -> str | None:
+def _mixed_rows(before: SourceState, now: CurrentLocation, new_ids: WriteIdRanges) -> str | None:
     """Return which directory of an insert-only table holds both seen and new rows."""
     if before.is_full_acid:
         return None
@@ -252,7 +258,7 @@ def _mixed_rows(before: SourceState, now: LocationFacts, new_ids: WriteIdRanges)
     return None
 
 
-def _may_have_seen(before: SourceState, now: LocationFacts) -> bool:
+def _may_have_seen(before: SourceState, now: CurrentLocation) -> bool:
     """Whether a location can hold rows of write ids that have been seen."""
     for directory in now.selected.of_rows:
         low, high = directory.write_id_range
@@ -263,7 +269,7 @@ def _may_have_seen(before: SourceState, now: LocationFacts) -> bool:
     return bool(now.selected.originals)
 
 
-def _emptied(before: SourceState, old: LocationState, now: LocationFacts) -> list[str]:
+def _emptied(before: SourceState, old: LocationState, now: CurrentLocation) -> list[str]:
     """Return the compacted directories for which seen rows may have gone since."""
     # What the state's base merged cannot be lost: the cleaner may be removing a directory below it.
     below = 0 if old.base is None else _write_id_range(old.base)[1]
@@ -285,7 +291,7 @@ def _write_id_range(name: str) -> tuple[int, int]:
 
 
 def _lost_base(
-    before: SourceState, old: LocationState, now: LocationFacts, new_ids: WriteIdRanges
+    before: SourceState, old: LocationState, now: CurrentLocation, new_ids: WriteIdRanges
 ) -> str | None:
     """Return why the base of a location does not keep the history; None if it does."""
     base = now.selected.base

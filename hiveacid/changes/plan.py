@@ -17,6 +17,7 @@ from hiveacid.acid.write_ids import (
     new_write_ids,
     valid_only_in,
 )
+from hiveacid.changes.current_source import CurrentLocation, CurrentSource
 from hiveacid.changes.diff import (
     Kind,
     LocationChange,
@@ -25,10 +26,9 @@ from hiveacid.changes.diff import (
     highest_base,
     new_bases,
 )
-from hiveacid.changes.evidence import grown_part, seen_part
-from hiveacid.changes.facts import LocationFacts, SourceFacts
 from hiveacid.changes.losses import Extent, Loss, dropped, is_renumbered, table_losses
 from hiveacid.changes.state import SourceState
+from hiveacid.changes.write_id_directories import grown_part, seen_part
 from hiveacid.errors import UnreadableTableError
 from hiveacid.jvm.filesystem import list_locations
 from hiveacid.metastore.models import Table
@@ -185,16 +185,16 @@ def plan_changes(
     planner = _Planner(spark, footers)
     if since is None:
         return planner.whole(now, [])
-    lost = table_losses(since, now.facts.state)
+    lost = table_losses(since, now.current.state)
     if lost:
         return planner.whole(now, lost)
     new_ids = new_write_ids(since.write_ids, pinned.write_ids)
     if max_write_ids is None:
         return planner.difference(since, now, new_ids, WriteIdRanges())
-    first = first_write_ids(since, now.facts, new_ids, max_write_ids)
+    first = first_write_ids(since, now.current, new_ids, max_write_ids)
     if first == new_ids:
         return planner.difference(since, now, new_ids, WriteIdRanges())
-    write_ids = bounded(since.write_ids, pinned.write_ids, first, highest_base(now.facts))
+    write_ids = bounded(since.write_ids, pinned.write_ids, first, highest_base(now.current))
     batch = _Source.of(spark, replace(pinned, write_ids=write_ids), listings, options)
     return planner.difference(since, batch, first, new_ids.without(first))
 
@@ -211,7 +211,7 @@ def state_of(
     Raises:
         UnreadableTableError: the table cannot be read exactly.
     """
-    return _Source.of(spark, pinned, listings, options).facts.state
+    return _Source.of(spark, pinned, listings, options).current.state
 
 
 def check_names(table: Table) -> None:
@@ -232,11 +232,11 @@ def check_names(table: Table) -> None:
 
 @dataclass(frozen=True)
 class _Source:
-    """A pinned table with its locations, and the facts that they give."""
+    """A pinned table with its locations, and the source that they show."""
 
     pinned: PinnedTable
     locations: tuple[Location, ...]
-    facts: SourceFacts
+    current: CurrentSource
 
     @classmethod
     def of(
@@ -244,7 +244,7 @@ class _Source:
     ) -> _Source:
         time_zone = str(spark.conf.get("spark.sql.session.timeZone"))
         found = replace_open_files(spark, pinned, locations(pinned, listings))
-        return cls(pinned, tuple(found), SourceFacts.of(pinned, found, options, time_zone))
+        return cls(pinned, tuple(found), CurrentSource.of(pinned, found, options, time_zone))
 
 
 class _Planner:
@@ -257,18 +257,18 @@ class _Planner:
     def whole(self, now: _Source, lost: Sequence[Loss]) -> ChangePlan:
         """Plan everything as new; after a loss of the whole table, nothing to read."""
         new_ids = valid_only_in(now.pinned.write_ids, ValidWriteIdList(0))
-        changes = [] if lost else diff(None, now.facts, new_ids)
+        changes = [] if lost else diff(None, now.current, new_ids)
         return self._plan(None, now, new_ids, WriteIdRanges(), changes, lost)
 
     def difference(
         self, since: SourceState, now: _Source, new_ids: WriteIdRanges, remaining: WriteIdRanges
     ) -> ChangePlan:
         """Plan the changes of each location that the state has, and all rows of the others."""
-        facts = now.facts.with_renumbered(self._renumbered(new_bases(since, now.facts)))
-        changes = diff(since, facts, new_ids)
+        current = now.current.with_renumbered(self._renumbered(new_bases(since, now.current)))
+        changes = diff(since, current, new_ids)
         losses = [
             *(change.loss for change in changes if change.loss is not None),
-            *dropped(since, facts),
+            *dropped(since, current),
         ]
         return self._plan(since, now, new_ids, remaining, changes, losses)
 
@@ -289,7 +289,7 @@ class _Planner:
         return ChangePlan(
             pinned=now.pinned,
             since=since,
-            state=replace(now.facts.state, backlog_since=backlog),
+            state=replace(now.current.state, backlog_since=backlog),
             new_write_ids=new_ids,
             remaining=remaining,
             losses=tuple(losses),
@@ -310,7 +310,7 @@ class _Planner:
     def _read(self, pinned: PinnedTable, locations: Sequence[Location]) -> ReadPlan:
         return plan_locations(self._spark, pinned, locations, self._footers, row_ids=True)
 
-    def _renumbered(self, bases: Sequence[tuple[LocationFacts, SelectedDir]]) -> frozenset[int]:
+    def _renumbered(self, bases: Sequence[tuple[CurrentLocation, SelectedDir]]) -> frozenset[int]:
         """Return the numbers of the locations whose new base `is_renumbered`."""
         files = [file for _, base in bases for file in base.files]
         footers = self._footers.read(self._spark, files)

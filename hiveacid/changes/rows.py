@@ -24,8 +24,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from hiveacid.changes.current_source import location_names
 from hiveacid.changes.diff import Kind
-from hiveacid.changes.facts import location_names
 from hiveacid.changes.plan import CHANGE_TYPE, ROW_ID, WRITE_ID, ChangePlan
 from hiveacid.formatting import quoted
 from hiveacid.reader.columns import table_columns

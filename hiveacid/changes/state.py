@@ -14,7 +14,7 @@ from functools import cached_property
 from hiveacid.acid.layout import parse_directory
 from hiveacid.acid.write_ids import ValidWriteIdList
 from hiveacid.changes.decoding import Decoding, decoding_settings
-from hiveacid.changes.evidence import (
+from hiveacid.changes.write_id_directories import (
     OF_ORIGINALS,
     emptied_by_compaction,
     files_fingerprint,

@@ -27,7 +27,7 @@ from hiveacid.errors import (
 )
 from hiveacid.metastore.errors import CONNECTION_ERRORS, translate, unavailable
 from hiveacid.metastore.security.failures import HandshakeError, describe_other_protocol
-from hiveacid.metastore.security.opening import Opened, open_connection
+from hiveacid.metastore.security.login import Opened, open_connection
 from hiveacid.metastore.security.settings import NO_SECURITY, Security
 from hiveacid.metastore.thrift import ThriftMetastore
 

@@ -8,8 +8,8 @@ from datetime import datetime, timezone
 
 from pyspark.sql import SparkSession
 
-from hiveacid.acid.last_write import LocationWrites, Write, compactions, location_writes
 from hiveacid.acid.layout import Listing
+from hiveacid.acid.location_writes import LocationWrites, Write, compactions, location_writes
 from hiveacid.acid.write_ids import ValidTxnList
 from hiveacid.errors import UnreadableTableError
 from hiveacid.jvm.filesystem import list_locations

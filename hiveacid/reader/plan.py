@@ -1,8 +1,8 @@
 """Read plan: the files that a read needs, and the files that it skips. Pure.
 
-A *raw* file has no ACID columns: an original file of a converted table, or a file that LOAD DATA
-moved into a delta or base. Its row ids follow from its path, as in Hive's
-`VectorizedOrcAcidRowBatchReader`.
+A *raw* file (`isRawFormat` in Hive's `AcidUtils`) has no ACID columns: an original file of a
+converted table, or a file that LOAD DATA moved into a delta or base. Its row ids follow from its
+path, as in Hive's `VectorizedOrcAcidRowBatchReader`.
 """
 
 from __future__ import annotations

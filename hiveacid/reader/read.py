@@ -8,8 +8,8 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from hiveacid.acid.instants import compacted_part, write_ids_left_out
 from hiveacid.acid.layout import ListedFile, Listing, without_directory
+from hiveacid.acid.time_travel import compacted_part, write_ids_left_out
 from hiveacid.acid.write_ids import WriteIdRanges
 from hiveacid.errors import UnreadableTableError
 from hiveacid.jvm.filesystem import list_locations

@@ -29,7 +29,7 @@ from hiveacid.reader.partition_lookup import partition_number
 from hiveacid.reader.plan import DataFile, ReadPlan
 from hiveacid.reader.read import plan_read, to_dataframe
 from hiveacid.reader.scan import FILE_PATH, acid_scan, scan
-from hiveacid.reader.verification import (
+from hiveacid.reader.verify_result import (
     DeleteEvents,
     Verification,
     count_problems,

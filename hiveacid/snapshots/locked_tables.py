@@ -15,7 +15,7 @@ from hiveacid.errors import (
 from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.event_log import read_table_events
 from hiveacid.metastore.models import HiveView, LockState, Table, TableName
-from hiveacid.snapshots.late_tables import UnexplainedWriteIds, check_unchanged
+from hiveacid.snapshots.concurrent_ddl import UnexplainedWriteIds, check_unchanged
 from hiveacid.snapshots.locks import LockWait, acquire_shared_read
 from hiveacid.snapshots.tables import FileSettings, OrcColumns, PinnedTable, unseen_writes
 from hiveacid.snapshots.transaction import SnapshotSettings, Transaction
@@ -64,7 +64,7 @@ class LockedTables:
     part of the snapshot. The cleaner spares its files all the same: it removes what a compaction
     has replaced only when no transaction is open that began before the end of the compaction.
 
-    Late tables get the same transaction list, which was taken before their lock: `late_tables`
+    Late tables get the same transaction list, which was taken before their lock: `concurrent_ddl`
     has the checks.
     """
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from hiveacid.errors import SnapshotEndedError, TransactionLostError
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import ServerInfo, TableName
-from hiveacid.metastore.security.opening import operating_system_user
-from hiveacid.snapshots.late_tables import UnexplainedWriteIds, nothing_explained
+from hiveacid.metastore.security.login import operating_system_user
+from hiveacid.snapshots.concurrent_ddl import UnexplainedWriteIds, nothing_explained
 from hiveacid.snapshots.locked_tables import LockedTables, SnapshotReport
 from hiveacid.snapshots.locks import LockWait
 from hiveacid.snapshots.tables import PinnedTable

@@ -18,7 +18,7 @@ from hiveacid.jvm.plans import dataframe_of, partial_function
 from hiveacid.jvm.py4j import java
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.partition_choice import PartitionChoice
-from hiveacid.snapshots.instants import AsOf, ReadKind
+from hiveacid.snapshots.read_options import AsOf, ReadKind
 from hiveacid.spark_versions import SparkVersion, version_of
 from hiveacid.sql.statement import READ_FUNCTION, Relation, check_syntax
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager
+from copy import copy
+from functools import cache
 
 from hiveacid.errors import InvalidSettingError, TableNotFoundError
 from hiveacid.metastore.client import MetastoreClient
@@ -47,10 +49,16 @@ class KnownTables:
         self._client = client
         self._expected = expected
         self._declared = declared
-        self._hive_views = hive_views
         self._lock = threading.Lock()
         self._known: dict[TableName, Table | None] = {}
-        self._hive_sql: HiveSql | None = None
+
+        @cache
+        def hive_sql() -> HiveSql:
+            with client() as opened:
+                return opened.hive_sql(hive_views)
+
+        self.hive_sql = hive_sql
+        """Returns the version and the SQL settings of the metastore's Hive. Asks once."""
 
     def get(self, name: TableName) -> Table | None:
         """Return a table's metadata; None if the metastore has no such table.
@@ -94,6 +102,15 @@ class KnownTables:
         with self._lock:
             self._known.clear()
 
+    def for_statement(self) -> KnownTables:
+        """Return the same without tables: tables come and go in Hive between two statements.
+
+        Statements of several threads ask next to each other.
+        """
+        found = copy(self)
+        found._lock, found._known = threading.Lock(), {}
+        return found
+
     def asked_for(self) -> dict[TableName, Table | None]:
         """Return the metadata of all tables that were looked up; None for missing tables."""
         with self._lock:
@@ -117,14 +134,6 @@ class KnownTables:
         if in_spark and not self.is_declared(name):
             return None
         return HiveView.of(self.get(name))
-
-    def hive_sql(self) -> HiveSql:
-        """Return the version and the SQL settings of the metastore's Hive. Asks once."""
-        with self._lock:
-            if self._hive_sql is None:
-                with self._client() as client:
-                    self._hive_sql = client.hive_sql(self._hive_views)
-            return self._hive_sql
 
     def transactional(self, names: Iterable[TableName]) -> set[TableName]:
         """Return the transactional tables among `names`."""

@@ -12,7 +12,7 @@ import pytest
 from hmsclient.genthrift.hive_metastore import ttypes
 
 from hiveacid.metastore.models import TableName
-from hiveacid.metastore.security.opening import open_connection
+from hiveacid.metastore.security.login import open_connection
 from hiveacid.metastore.security.settings import Kerberos, Security
 from hiveacid.metastore.thrift import INSERT_ONLY_TABLES, GetTablesRequest
 from integration.secured.ask import connect

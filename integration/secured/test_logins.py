@@ -12,7 +12,7 @@ from hiveacid.errors import MetastoreSecurityError, MetastoreUnavailableError
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import LockState, TableName, TransactionState
 from hiveacid.metastore.security.delegation_tokens import VARIABLE, parse_token
-from hiveacid.metastore.security.opening import open_connection
+from hiveacid.metastore.security.login import open_connection
 from hiveacid.metastore.security.settings import (
     DelegationToken,
     Jwt,

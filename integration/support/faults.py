@@ -29,7 +29,7 @@ from hiveacid.acid import write_ids
 from hiveacid.acid.layout import ListedFile, Listing
 from hiveacid.acid.selection import AcidState
 from hiveacid.acid.write_ids import ValidWriteIdList
-from hiveacid.changes import evidence, losses
+from hiveacid.changes import losses, write_id_directories
 from hiveacid.changes.state import SourceState
 from hiveacid.reader import deletes, full_acid, raw_files, raw_rows, read
 from hiveacid.reader.deletes import PARTITION, Bitmap
@@ -161,12 +161,12 @@ def _late_commits_ignored(patch: pytest.MonkeyPatch) -> None:
 
 
 def _new_delete_events_ignored(patch: pytest.MonkeyPatch) -> None:
-    right = evidence.grown_part
+    right = write_id_directories.grown_part
 
     def grown_part(state: AcidState, new: write_ids.WriteIdRanges) -> AcidState:
         return replace(right(state, new), delete_deltas=())
 
-    patch.setattr(evidence, "grown_part", grown_part)
+    patch.setattr(write_id_directories, "grown_part", grown_part)
 
 
 def _dropped_partition_overlooked(patch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import hiveacid
-from hiveacid.acid.instants import cut
+from hiveacid.acid.time_travel import cut
 from hiveacid.acid.write_ids import ValidWriteIdList, new_write_ids
 from hiveacid.changes.state import SourceState
 from hiveacid.metastore.models import TableName

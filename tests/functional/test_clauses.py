@@ -5,7 +5,7 @@ import pytest
 from dbt.adapters.hiveacid.spark.session import SessionHandle
 from hiveacid.errors import InvalidSettingError
 from hiveacid.metastore.models import TableName
-from hiveacid.snapshots.instants import AsOf
+from hiveacid.snapshots.read_options import AsOf
 from hiveacid.sql.clauses import ReadClauses
 from hiveacid.sql.statement import parse
 

@@ -13,7 +13,7 @@ from hiveacid.errors import UnreadableTableError
 from hiveacid.jvm.filesystem import list_locations
 from hiveacid.jvm.py4j import java
 from hiveacid.reader.file_headers import FileHeader, ask_file
-from hiveacid.reader.writer_times import Stamps, writer_times
+from hiveacid.reader.writer_time_zones import Stamps, writer_times
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.hiveacid.command_hooks import CommandHooks
 from dbt.adapters.hiveacid.credentials import RUN_END, HiveAcidCredentials
-from dbt.adapters.hiveacid.release import EarlyRelease, HoldWarning, explain_release
+from dbt.adapters.hiveacid.early_release import EarlyRelease, HoldWarning, explain_release
 from hiveacid.engine import SnapshotEngine
 from hiveacid.errors import TransactionLostError
 from hiveacid.metastore.models import TableName

@@ -17,9 +17,9 @@ from dbt.adapters.hiveacid.__version__ import version
 from dbt.adapters.hiveacid.command_hooks import CommandHooks
 from dbt.adapters.hiveacid.command_snapshot import CommandSnapshot, StatementHooks
 from dbt.adapters.hiveacid.credentials import OFF, HiveAcidCredentials
+from dbt.adapters.hiveacid.early_release import EarlyRelease
 from dbt.adapters.hiveacid.errors import AcidByDefaultError, VerificationError
 from dbt.adapters.hiveacid.node_context import NodeContext, RowMaker, RowMakers
-from dbt.adapters.hiveacid.release import EarlyRelease
 from dbt.adapters.hiveacid.report import as_dict
 from dbt.adapters.hiveacid.sources.acid_sources import AcidSources, ChangesOf
 from dbt.adapters.hiveacid.sources.missing import explain_missing_tables, vanished_file
@@ -38,7 +38,7 @@ from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.footer_cache import default_directory
 from hiveacid.reader.last_write import LastWrite, find_last_write
-from hiveacid.snapshots.instants import AsOf
+from hiveacid.snapshots.read_options import AsOf
 from hiveacid.snapshots.tables import FileSettings, UnlockedTable, look_up_unlocked
 from hiveacid.snapshots.transaction import SnapshotSettings
 from hiveacid.sql.known_tables import KnownTables

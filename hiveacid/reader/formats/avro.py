@@ -40,7 +40,7 @@ from hiveacid.reader.scan import scan
 from hiveacid.reader.stored_types import StoredTypes, as_wanted, with_stored
 from hiveacid.reader.timestamps import change, gregorian_dates
 from hiveacid.reader.types import UnionType
-from hiveacid.reader.writer_times import WriterTimes
+from hiveacid.reader.writer_time_zones import WriterTimes
 
 AVRO_OPTIONS = {"datetimeRebaseMode": "CORRECTED", "ignoreExtension": "true"}
 """Options of Spark's reader. `avro_columns` converts old dates and timestamps: Spark's own

@@ -12,7 +12,7 @@ from hiveacid.reader.file_headers import FileHeader, file_headers
 from hiveacid.reader.formats.base import FileFormat, Layout, TableRead, group
 from hiveacid.reader.plan import DataFile
 from hiveacid.reader.stored_types import StoredTypes, stored_types
-from hiveacid.reader.writer_times import WriterTimes, writer_times
+from hiveacid.reader.writer_time_zones import WriterTimes, writer_times
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from hiveacid.reader.scan import scan
 from hiveacid.reader.stored_types import StoredTypes, as_wanted, with_stored
 from hiveacid.reader.timestamps import change, gregorian_dates
 from hiveacid.reader.types import spark_type, with_leaves
-from hiveacid.reader.writer_times import WriterTimes
+from hiveacid.reader.writer_time_zones import WriterTimes
 
 _BY_POSITION = "parquet.column.index.access"
 """Property by which Hive finds columns by position instead of by name."""

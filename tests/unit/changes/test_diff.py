@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from hiveacid.acid.layout import BucketProperty, ListedFile, Listing
 from hiveacid.acid.selection import AcidState, select
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList, bounded, new_write_ids
+from hiveacid.changes.current_source import CurrentSource
 from hiveacid.changes.diff import Kind, diff, first_write_ids, highest_base, new_bases
-from hiveacid.changes.evidence import grown_part
-from hiveacid.changes.facts import SourceFacts
 from hiveacid.changes.losses import Extent, dropped, is_renumbered, table_losses
 from hiveacid.changes.state import SourceState
+from hiveacid.changes.write_id_directories import grown_part
 from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.models import Column, Partition, StorageDescriptor, Table, TableName
 from hiveacid.reader.locations import Location
@@ -103,7 +103,7 @@ def state_of(pinned, locations):
 
 def facts_of(pinned, locations, renumbered=NOTHING, options=""):
     """The records of a source that is now as these locations say."""
-    return SourceFacts.of(pinned, locations, options, "UTC").with_renumbered(renumbered)
+    return CurrentSource.of(pinned, locations, options, "UTC").with_renumbered(renumbered)
 
 
 def compared(before, now, old, new, renumbered=NOTHING, **changes):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hiveacid.acid.write_ids import ValidWriteIdList, bounded, new_write_ids
 from hiveacid.changes.diff import Kind, first_write_ids, highest_base
-from hiveacid.changes.evidence import seen_part
+from hiveacid.changes.write_id_directories import seen_part
 from tests.unit.acid.warehouse import COMMITTED, OPEN, Warehouse
 from tests.unit.changes.test_diff import Model, histories
 from tests.unit.examples import examples

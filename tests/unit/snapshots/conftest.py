@@ -1,6 +1,6 @@
 import pytest
 
-from hiveacid.snapshots.late_tables import nothing_explained
+from hiveacid.snapshots.concurrent_ddl import nothing_explained
 from hiveacid.snapshots.run_snapshot import RunSnapshot, SnapshotHooks
 from hiveacid.snapshots.transaction import SnapshotSettings
 from tests.unit.snapshots.fake_metastore import CUSTOMERS, ORDERS, FakeMetastore

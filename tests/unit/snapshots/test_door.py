@@ -12,7 +12,7 @@ import hiveacid
 from hiveacid import api, engine
 from hiveacid.acid.layout import ListedFile, Listing
 from hiveacid.acid.write_ids import ValidWriteIdList, WriteIdRanges
-from hiveacid.changes import between, history
+from hiveacid.changes import change_feed, commit_times, history
 from hiveacid.changes.losses import Extent, Loss
 from hiveacid.changes.plan import ChangePlan
 from hiveacid.changes.state import SourceState
@@ -294,7 +294,7 @@ class Listed:
             return ReadPlan(pinned, data, (), (), uncommitted_compactions=uncommitted_compactions)
 
         monkeypatch.setattr(history, "list_locations", list_locations)
-        monkeypatch.setattr(history, "milliseconds_of", lambda spark, text: int(text))
+        monkeypatch.setattr(commit_times, "milliseconds_of", lambda spark, text: int(text))
         monkeypatch.setattr(engine, "list_locations", list_locations)
         monkeypatch.setattr(engine, "plan_listed", plan_listed)
         monkeypatch.setattr(engine, "to_dataframe", lambda spark, plan: plan)
@@ -358,9 +358,9 @@ class TestEarlierInstants(Listed):
             asked.append((pinned.write_ids.high_watermark, since, len(listings)))
             return change_plan(pinned, since)
 
-        monkeypatch.setattr(between, "plan_changes", plan_changes)
+        monkeypatch.setattr(change_feed, "plan_changes", plan_changes)
         monkeypatch.setattr(
-            between, "state_of", lambda spark, pinned, listings, options: pinned.write_ids
+            change_feed, "state_of", lambda spark, pinned, listings, options: pinned.write_ids
         )
         with take("shop.orders") as snapshot:
             snapshot.changes("shop.orders", since=1, until=2)
@@ -402,9 +402,9 @@ class TestReplicas(Listed):
             return plan_changes(spark, pinned, since, footers, listings=listings)
 
         monkeypatch.setattr(engine, "plan_changes", plan_listed_changes)
-        monkeypatch.setattr(between, "plan_changes", plan_changes)
+        monkeypatch.setattr(change_feed, "plan_changes", plan_changes)
         monkeypatch.setattr(
-            between, "state_of", lambda spark, pinned, listings, options: pinned.write_ids
+            change_feed, "state_of", lambda spark, pinned, listings, options: pinned.write_ids
         )
 
     @staticmethod

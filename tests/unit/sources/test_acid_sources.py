@@ -19,7 +19,7 @@ from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.models import HiveSql, StorageDescriptor, Table, TableName
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.reader.plan import DataFile, ReadPlan
-from hiveacid.snapshots.instants import AsOf, ReadKind
+from hiveacid.snapshots.read_options import AsOf, ReadKind
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.sql.known_tables import KnownTables
 from hiveacid.sql.statement import TableFunction

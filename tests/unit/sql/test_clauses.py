@@ -5,7 +5,7 @@ import pytest
 from hiveacid.errors import InvalidSettingError
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.partition_choice import PartitionChoice
-from hiveacid.snapshots.instants import AsOf, ReadKind
+from hiveacid.snapshots.read_options import AsOf, ReadKind
 from hiveacid.spark_versions import version_of
 from hiveacid.sql.clauses import ReadClauses, refuse_ignored, render_read
 from hiveacid.sql.statement import Relation

@@ -20,7 +20,7 @@ from hiveacid.formatting import text_literal
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.reader.plan import ReadPlan
-from hiveacid.snapshots.instants import AsOf, ReadKind
+from hiveacid.snapshots.read_options import AsOf, ReadKind
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.sql.clauses import ReadClauses
 from hiveacid.sql.known_tables import KnownTables

@@ -12,7 +12,9 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from hiveacid.acid.instants import (
+from hiveacid.acid.layout import ListedFile, Listing
+from hiveacid.acid.selection import select
+from hiveacid.acid.time_travel import (
     Cleaning,
     Obstacle,
     compacted_part,
@@ -25,8 +27,6 @@ from hiveacid.acid.instants import (
     traceless,
     write_ids_left_out,
 )
-from hiveacid.acid.layout import ListedFile, Listing
-from hiveacid.acid.selection import select
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from tests.unit.acid.warehouse import FIRST_COMPACTION, Warehouse, compactions, writes
 

@@ -1,4 +1,4 @@
-"""Times of the writes to a location, from its files.
+"""Writes to a location that a listing shows, with the times of their files.
 
 A write leaves directories of its own. Its files are finished shortly before the commit. A
 compaction merges the directories of many writes into a directory of its own. Once the cleaner has

@@ -1,4 +1,4 @@
-"""Opening of a connection: TCP, then TLS, then SASL; or HTTP.
+"""Login at the metastore, when a connection opens: TCP, then TLS, then SASL; or HTTP.
 
 Modules for secured metastores are imported where they are used, so that an unsecured metastore does
 not cost their import time.

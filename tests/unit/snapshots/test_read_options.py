@@ -3,7 +3,7 @@ from datetime import datetime, timezone
 import pytest
 
 from hiveacid.errors import InvalidSettingError
-from hiveacid.snapshots.instants import AsOf, ReadKind
+from hiveacid.snapshots.read_options import AsOf, ReadKind
 
 
 def test_an_instant_is_a_write_id_or_a_time():

@@ -1,7 +1,7 @@
 """The last write of a table, by the writes that its locations show."""
 
-from hiveacid.acid.last_write import Compacted, LocationWrites, Write
 from hiveacid.acid.layout import ListedFile
+from hiveacid.acid.location_writes import Compacted, LocationWrites, Write
 from hiveacid.reader.last_write import LastWrite, last_write
 
 

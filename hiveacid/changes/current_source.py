@@ -1,7 +1,7 @@
-"""Facts of a source now: the state to store, and what only its listing shows. Pure.
+"""A source now: the state to store, and what only its listing shows. Pure.
 
-Planning derives them once, from a pinned table and its listing. Everything after that compares two
-records: the state that a target has stored, and the current `SourceFacts`.
+Planning derives it once, from a pinned table and its listing. Everything after that compares two
+records: the state that a target has stored, and the `CurrentSource`.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 
 from hiveacid.acid.selection import AcidState, is_compacted
 from hiveacid.changes.decoding import Decoding
-from hiveacid.changes.evidence import base_directory
 from hiveacid.changes.state import LocationState, SourceState
+from hiveacid.changes.write_id_directories import base_directory
 from hiveacid.metastore.models import partition_name
 from hiveacid.reader.locations import Location
 from hiveacid.snapshots.tables import PinnedTable
 
 
 @dataclass(frozen=True)
-class LocationFacts:
+class CurrentLocation:
     """A location now.
 
     `state` is the part that a target stores. `number` is the number of the partition in the
@@ -38,25 +38,25 @@ class LocationFacts:
 
 
 @dataclass(frozen=True)
-class SourceFacts:
-    """A source now: the state to store, and the facts of its locations in the state's order."""
+class CurrentSource:
+    """A source now: the state to store, and its locations in the state's order."""
 
     state: SourceState
     partition_keys: tuple[str, ...]
-    locations: tuple[LocationFacts, ...]
+    locations: tuple[CurrentLocation, ...]
 
     @classmethod
     def of(
         cls, pinned: PinnedTable, locations: Sequence[Location], options: str, time_zone: str
-    ) -> SourceFacts:
-        """Return the facts of a pinned table. For the arguments see `SourceState.of`."""
+    ) -> CurrentSource:
+        """Return what a pinned table shows. For the arguments see `SourceState.of`."""
         state = SourceState.of(pinned, locations, options, time_zone)
         names = location_names(pinned)
         return cls(
             state,
             tuple(column.name for column in pinned.table.partition_keys),
             tuple(
-                LocationFacts(
+                CurrentLocation(
                     stored,
                     location.partition,
                     names[location.partition],
@@ -68,8 +68,8 @@ class SourceFacts:
             ),
         )
 
-    def with_renumbered(self, numbers: Collection[int]) -> SourceFacts:
-        """Return the same facts, where the bases of some partitions may have new row ids."""
+    def with_renumbered(self, numbers: Collection[int]) -> CurrentSource:
+        """Return the same source, where the bases of some partitions may have new row ids."""
         if not numbers:
             return self
         return replace(

@@ -38,7 +38,7 @@ class Merged:
 
 
 @dataclass(frozen=True)
-class WriteTimes:
+class FileTimes:
     """Times of some write ids.
 
     `known` has the times of the write ids with files of their own, in milliseconds since the epoch.
@@ -82,9 +82,9 @@ class UnknownTime:
     latest: int | None
 
 
-def write_times(
+def file_times(
     listings: Iterable[Listing], write_ids: ValidWriteIdList, *, names_compactions: bool = True
-) -> WriteTimes:
+) -> FileTimes:
     """Return the times of valid write ids, from the files of some locations.
 
     Args:
@@ -116,7 +116,7 @@ def write_times(
                 time = earliest(of_files) if of_files and name not in being_written else None
                 is_batch = isinstance(directory, DeltaDir) and not directory.visibility_txn
                 merged.append(Merged(low, high, time, path, is_batch))
-    return WriteTimes(known, tuple(merged))
+    return FileTimes(known, tuple(merged))
 
 
 def _is_of_one_write(

@@ -1,4 +1,4 @@
-"""Evidence of write ids: what they have left in the directories of a location. Pure."""
+"""Directories of write ids in a location: which hold new ones, and which hold seen ones. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 import pytest
 
-from hiveacid.acid.last_write import Compacted, compactions, location_writes
 from hiveacid.acid.layout import ListedFile, Listing
+from hiveacid.acid.location_writes import Compacted, compactions, location_writes
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from hiveacid.errors import UnreadableTableError
 

@@ -6,7 +6,7 @@ from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
 from hiveacid.reader.plan import DataFile, ReadPlan, RowPositions
-from hiveacid.reader.verification import (
+from hiveacid.reader.verify_result import (
     SHOWN,
     DeleteEvents,
     Verification,

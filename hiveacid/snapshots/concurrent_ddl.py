@@ -1,4 +1,4 @@
-"""Checks of a table that joins a snapshot late: was it changed by DDL since?
+"""Concurrent DDL: was a table that joins a snapshot late changed since the snapshot was taken?
 
 The first tables are locked before the snapshot is taken, so no DROP TABLE or DROP PARTITION can
 come between. A late table is locked afterwards. Its write ids show what happened in the meantime:

@@ -1,6 +1,6 @@
+from hiveacid.acid.file_times import UnknownTime, file_times
 from hiveacid.acid.layout import ListedFile, Listing
 from hiveacid.acid.write_ids import ValidWriteIdList, WriteIdRanges
-from hiveacid.acid.write_times import UnknownTime, write_times
 
 IDS = ValidWriteIdList(9, frozenset({7}), frozenset({3}))
 
@@ -15,7 +15,7 @@ def listing(times, formats=()):
 
 
 def times_of(*locations):
-    return write_times(map(listing, locations), IDS)
+    return file_times(map(listing, locations), IDS)
 
 
 def test_a_write_was_there_when_its_last_file_was():
@@ -72,15 +72,13 @@ def test_a_file_that_is_being_written_has_no_time():
 def test_hive_3_gives_the_compaction_of_one_write_the_name_of_a_write():
     """The statements of a transaction, compacted: they were there before."""
     compacted = Listing("/t", (ListedFile("delta_4_4/b", "/t/delta_4_4/b", 9, 40),), ("delta_4_4",))
-    times = write_times(
-        [listing({"delta_1_1_0000/a": 10}), compacted], IDS, names_compactions=False
-    )
+    times = file_times([listing({"delta_1_1_0000/a": 10}), compacted], IDS, names_compactions=False)
     assert times.known == {1: 10} and times.at(40, IDS) == 4
     assert times.at(39, IDS) == UnknownTime("/t/delta_4_4", WriteIdRanges(((3, 4),)), 40)
     assert times.at(41, IDS) == 4
     # The time of the write is known while its own directory is there.
     own = listing({"delta_4_4_0000/a": 30})
-    times = write_times([own, compacted], IDS, names_compactions=False)
+    times = file_times([own, compacted], IDS, names_compactions=False)
     assert (times.at(29, IDS), times.at(30, IDS)) == (0, 4)
 
 

@@ -1,4 +1,4 @@
-"""Earlier instants of a location that its directories still show. Pure.
+"""Time travel: the earlier instants of a location that its directories still show. Pure.
 
 An instant is a write id. It includes every write id up to it that is valid in the snapshot. As of a
 time it leaves out the write ids that were still open then (`later`: they were committed later). The

@@ -1,4 +1,4 @@
-"""Meaning of the dates and timestamps in Parquet and Avro files, by the files' metadata."""
+"""Time zones and calendars of the writers of Parquet and Avro files, by the files' metadata."""
 
 from __future__ import annotations
 

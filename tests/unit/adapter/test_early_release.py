@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 from dbt_common.events.contextvars import log_contextvars
 
+from dbt.adapters.hiveacid import early_release as module
 from dbt.adapters.hiveacid import invocation as invocation_module
-from dbt.adapters.hiveacid import release as module
 from dbt.adapters.hiveacid.credentials import LAST_NODE, RUN_END, HiveAcidCredentials
 from dbt.adapters.hiveacid.invocation import Invocation
 from dbt.adapters.hiveacid.selected_nodes import find_acid_readers

@@ -6,9 +6,9 @@ import pytest
 from pyspark.sql.types import StructType
 
 from hiveacid.errors import InvalidSettingError
-from hiveacid.reader import writer_times as module
+from hiveacid.reader import writer_time_zones as module
 from hiveacid.reader.file_headers import FileHeader
-from hiveacid.reader.writer_times import Stamps, WriterTimes, writer_times
+from hiveacid.reader.writer_time_zones import Stamps, WriterTimes, writer_times
 
 JAVA = "parquet-mr version 1.13.1"
 SPARK = SimpleNamespace(sparkContext="context")
