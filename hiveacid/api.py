@@ -60,8 +60,7 @@ def snapshot(
     """Open a snapshot of Hive ACID tables, as a context manager.
 
     The `with` block opens one read-only transaction, which locks all tables in one request. Every
-    read in the block shows what was committed when the locks were granted. The end of the block
-    commits the transaction and releases the locks::
+    read in the block shows what was committed when the locks were granted::
 
         with hiveacid.snapshot(spark, metastore, ["shop.orders", "shop.customers"]) as snapshot:
             orders = snapshot.table("shop.orders", partitions={"day": ["2026-01-30", "2026-01-31"]})
@@ -76,17 +75,15 @@ def snapshot(
         tables: names of the tables, such as `shop.orders`.
         lock_timeout: seconds to wait for the locks.
         orc_columns: how Hive matches ORC columns: "position" or "name". Like `old_dates` and
-            `parquet_time_zone`: one value, or a mapping from table name to value. A mapping with a
-            table that the metastore does not have is refused when the block is entered. None: by
-            position if the metastore is Hive 4; if it is Hive 3, files for which the two differ
-            are refused.
+            `parquet_time_zone`: one value, or a mapping from names of existing tables to values.
+            None: by position if the metastore is Hive 4; if it is Hive 3, files for which the two
+            differ are refused.
         old_dates: the calendar of days before 1582-10-15 in files that do not name their calendar:
             "gregorian", as in Hive 3.1, or "file", the Julian calendar. None: as in the
             metastore's version of Hive.
         parquet_time_zone: the time zone of the JVM that wrote Parquet files, such as
-            "Europe/Berlin", for files that do not name their time zone and for files that hold
-            instants. Hive shows their timestamps in the time zone of its own JVM. None: a query
-            that needs these timestamps is refused.
+            "Europe/Berlin", for files that do not name it or that hold instants. None: a query
+            that needs their timestamps is refused.
         heartbeat_interval: seconds between two heartbeats; None: a third of the metastore's
             transaction timeout.
         metastore_timeout: seconds that a call to the metastore may take.
@@ -153,9 +150,16 @@ def _table_name(name: str | TableName) -> TableName:
 class Snapshot:
     """Hive ACID tables as of one moment, read with Spark; returned by `hiveacid.snapshot`.
 
-    All threads may share it. Methods that read take the name of a table as `database.table`. A
-    table that was not named when the snapshot was opened is locked when it is first read. It is
-    read as of the same moment, or refused if DDL has changed it since.
+    All threads may share it. Methods that read take the `name` of a table, such as `shop.orders`,
+    and `spark`, a session that reads in place of the snapshot's. A table that was not named when
+    the snapshot was opened is locked when it is first read. It is read as of the same moment, or
+    refused if DDL has changed it since.
+
+    Raises:
+        UnreadableTableError: in methods that read: a table cannot be read exactly; the message
+            says why.
+        TransactionLostError: the transaction is lost, so what was read may be wrong.
+        SnapshotEndedError: the snapshot has ended.
     """
 
     def __init__(
@@ -245,10 +249,9 @@ class Snapshot:
             earlier = snapshot.table("shop.orders", version_as_of=write_id)
 
         Args:
-            name: such as `shop.orders`.
-            partitions: values to read by partition key: a value, or a list of values, written as
-                SHOW PARTITIONS shows them; None stands for NULL. Keys may be left out. Other
-                partitions are not even listed.
+            partitions: a value, or a list of values, by partition key, written as SHOW PARTITIONS
+                shows them; None stands for NULL. Keys may be left out. Other partitions are not
+                even listed.
             version_as_of: read the table as of this write id: everything that write ids up to it
                 wrote and the snapshot shows. 0 is the table before its first write.
             timestamp_as_of: read the table as of this time, which is mapped to a write id. Lower
@@ -256,14 +259,10 @@ class Snapshot:
                 datetime without a time zone is in the time zone of the session.
             read: "snapshot" (the default), or "optimized" for bases and compacted deltas only,
                 which may be behind the snapshot.
-            spark: the session that reads, in place of the snapshot's.
 
         Raises:
             InvalidSettingError: the snapshot has no such write id, or an argument is wrong.
             InstantLostError: the rows of the instant can no longer be determined with certainty.
-            UnreadableTableError: the table cannot be read exactly; the message says why.
-            TransactionLostError: the transaction is lost.
-            SnapshotEndedError: the snapshot has ended.
         """
         session, found = self._session(spark), _table_name(name)
         as_of, kind = AsOf.of(version_as_of, timestamp_as_of), ReadKind.parse(read)
@@ -276,24 +275,19 @@ class Snapshot:
     ) -> DataFrame:
         """Run a Spark SQL statement that reads transactional tables from the snapshot.
 
-        The statement names tables by their own names, and may read them through stored views. All
-        tables are read as of the same moment. A query runs when its rows are fetched, a command at
-        once. A stored view that the statement creates over transactional tables can only be read
-        through this method or dbt-hiveacid.
+        The statement names tables by their own names, and may read them through stored views. A
+        query runs when its rows are fetched, a command at once. A stored view that the statement
+        creates over transactional tables can only be read through this method or dbt-hiveacid.
 
         Args:
             text: one statement.
             args: values for the parameters in the text, as `SparkSession.sql` takes them: by name
                 for `:name`, or in order for `?`.
-            spark: the session that runs the statement, in place of the snapshot's.
 
         Raises:
             RawAcidReferenceError: the statement hides which tables it reads.
             AcidTargetError: the statement would change or remove a transactional table.
             InvalidSettingError: an option of a table is unknown or wrong.
-            UnreadableTableError: a table cannot be read exactly; the message says why.
-            TransactionLostError: the transaction is lost.
-            SnapshotEndedError: the snapshot has ended.
             PySparkException: Spark's own errors.
         """
         session = self._session(spark)
@@ -319,22 +313,17 @@ class Snapshot:
             changes = snapshot.changes("shop.orders", since=state)
 
         Args:
-            name: such as `shop.orders`.
             since: `Changes.state` of the changes that were applied last, or its text; or a write
                 id, whose own changes are not included. None: every row is an insert.
             partitions: as for `table`. They must be the same each time; the history counts as lost
                 if they differ.
             until: the last write id whose changes are included; None: the snapshot's newest.
             max_write_ids: include at most this many of the new write ids, the lowest ones.
-            spark: the session that reads, in place of the snapshot's.
 
         Raises:
             InvalidStateError: the text is not a state.
             InvalidSettingError: the snapshot has no such write id, or `until` is before `since`.
             InstantLostError: the table as of one of the write ids can no longer be determined.
-            UnreadableTableError: the table cannot be read exactly; the message says why.
-            TransactionLostError: the transaction is lost.
-            SnapshotEndedError: the snapshot has ended.
         """
         session, found = self._session(spark), _table_name(name)
         state = SourceState.parse(since) if isinstance(since, str) else since
@@ -374,11 +363,6 @@ class Snapshot:
 
         Reads the whole table, and shuffles its rows. `problems` of the result is empty for a table
         that is as Hive writes it.
-
-        Raises:
-            UnreadableTableError: the table cannot be read exactly; the message says why.
-            TransactionLostError: the transaction is lost.
-            SnapshotEndedError: the snapshot has ended.
         """
         return self._engine.verify(self._session(spark), _table_name(name))
 
@@ -388,12 +372,7 @@ class Snapshot:
         return self._engine.rows_hive_will_drop
 
     def check_alive(self) -> None:
-        """Check with the metastore that the transaction is still open: call it before you publish.
-
-        Raises:
-            TransactionLostError: the transaction is lost, so what was read may be wrong.
-            SnapshotEndedError: the snapshot has ended.
-        """
+        """Check with the metastore that the transaction is open: call it before you publish."""
         self._engine.check_alive()
 
     def end(self) -> None:
@@ -532,9 +511,8 @@ class Changes:
     def rows(self) -> DataFrame:
         """Changed rows, lazily: the table's columns, `_change_type`, `_write_id` and `_row_id`.
 
-        `_change_type` is `insert` or `delete`. An UPDATE of Hive is a delete and an insert. A row
-        that was inserted and deleted since the state does not appear. A deleted row has the values
-        that it had.
+        `_change_type` is `insert` or `delete`; an UPDATE in Hive is both. A row that was inserted
+        and deleted since the state does not appear. A deleted row has the values that it had.
 
         Raises:
             HistoryLostError: a part of the changes is lost.

@@ -39,6 +39,9 @@ CHAPTERS = {
 CONSTRUCTED = (*CHAPTERS["Secured metastores"], "TableName")
 """Classes that callers instantiate. Instances of the other classes are returned."""
 
+STORED = {"SourceState": ("to_text", "parse", "to_json", "from_json")}
+"""Classes that callers only store, and the methods for that. Their fields are not described."""
+
 _SECTION = re.compile(r"^(Args|Raises|Returns|Yields|Attributes):$", re.MULTILINE)
 _ENTRY = re.compile(r"^(\*{0,2}[\w.]+): ?", re.MULTILINE)
 
@@ -68,8 +71,10 @@ def _entry(name: str, value: Any) -> str:
     parts = [f"### `{name}`\n"]
     if name in CONSTRUCTED:
         parts.append(f"`{_signature(name, value)}`\n")
-    parts.append(described(value))
+    parts.append(described(value, fields=name not in STORED))
     for member, attribute in _members(value):
+        if member not in STORED.get(name, (member,)):
+            continue
         shown = f"{name}.{member}"
         if isinstance(attribute, property) or hasattr(attribute, "func"):
             function = getattr(attribute, "fget", None) or attribute.func
@@ -153,8 +158,11 @@ def _alternatives(text: str) -> list[str]:
     return [part.strip().replace(" | ", " or ") for part in parts]
 
 
-def described(value: Any) -> str:
-    """Return a docstring as Markdown: its text, a table of arguments, a list of errors."""
+def described(value: Any, fields: bool = True) -> str:
+    """Return a docstring as Markdown: its text, a table of arguments, a list of errors.
+
+    Without `fields` the attributes of a class are left out.
+    """
     types = _parameters(value)
     text = inspect.getdoc(value) or ""
     intro, *sections = _SECTION.split(text)
@@ -166,6 +174,8 @@ def described(value: Any) -> str:
             (name, " ".join(meaning.split()))
             for name, meaning in zip(entries[::2], entries[1::2], strict=True)
         ]
+        if kind == "Attributes" and not fields:
+            continue
         if kind in ("Args", "Attributes"):
             parts.append(_table(pairs, types))
         elif kind == "Raises":
