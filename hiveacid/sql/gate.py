@@ -25,11 +25,11 @@ from hiveacid.jvm.bulk import Bulk, bulk_of
 from hiveacid.jvm.errors import java_exception
 from hiveacid.jvm.java_types import JavaObject, MethodHandle
 
-RAW_TABLE = "HIVEACID_RAW_TABLE"
+_CODE = "[HIVEACID_RAW_TABLE] "
 """The code of the error that the gate raises, inside Spark."""
 
 _MESSAGE = (
-    f"[{RAW_TABLE}] Spark would use the files of a transactional Hive table as plain files, "
+    f"{_CODE}Spark would use the files of a transactional Hive table as plain files, "
     "without Hive's deletes, write ids and locks. So nothing was run. Read the table by its name "
     "in a statement or Python model of dbt, or with `table` or `sql` of hiveacid's snapshot, not "
     "in a SQL function, a stream or the text of a DataFrame's method. Write it in Hive. The table: "
@@ -42,6 +42,7 @@ _NODE = f"{_CATALYST}.trees.TreeNode"
 _SOURCE = "org.apache.spark.sql.execution.datasources.DataSource"
 _OPTION, _FUNCTION, _ITERATOR = "scala.Option", "scala.Function1", "scala.collection.Iterator"
 _MAP = "scala.collection.immutable.Map"
+_CREATE = "org.apache.spark.sql.execution.command.CreateTableCommand"
 _UNSUPPORTED = "java.lang.UnsupportedOperationException"
 
 
@@ -73,10 +74,10 @@ def raw_tables_refused() -> Iterator[None]:
     try:
         yield
     except UnsupportedOperationException as error:
-        _, code, message = java_exception(error).getMessage().partition(f"[{RAW_TABLE}] ")
+        _, code, message = java_exception(error).getMessage().partition(_CODE)
         if not code:
             raise
-        raise RawAcidReferenceError(message, code=RAW_TABLE) from error
+        raise RawAcidReferenceError(message, code="HIVEACID_RAW_TABLE") from error
 
 
 @lru_cache(maxsize=1)
@@ -111,10 +112,14 @@ class _Gate:
 
     @cached_property
     def _is_raw(self) -> MethodHandle:
-        """Whether a field of a node is a transactional table: reads, writes and streams have it."""
+        """Whether a field of a node is a transactional table: reads, writes and streams have it.
+
+        A command that only creates a table of the metastore uses no files.
+        """
         bulk = self._bulk
         exists = bulk.method(_ITERATOR, "exists", "boolean", [_FUNCTION])
-        return bulk.then(self._fields, bulk.with_constants(exists, 1, self._is_acid_field))
+        is_raw = bulk.then(self._fields, bulk.with_constants(exists, 1, self._is_acid_field))
+        return bulk.choose(bulk.is_a(_CREATE), bulk.always(False), is_raw)
 
     @cached_property
     def _refuse(self) -> MethodHandle:
