@@ -194,10 +194,12 @@ class MethodHandles:
 
     def always(self, value: object) -> MethodHandle:
         """Return the function of any object that returns `value`."""
+        return self.of_any(self._handles.constant(self.class_("Object"), value))
+
+    def of_any(self, handle: MethodHandle) -> MethodHandle:
+        """Return the function of any object that calls `handle`, which has no arguments."""
         takes = self._array("Class", [self.class_("Object")])
-        return self._handles.dropArguments(
-            self._handles.constant(self.class_("Object"), value), 0, takes
-        )
+        return self._handles.dropArguments(handle, 0, takes)
 
     def throwing(self, error: str) -> MethodHandle:
         """Return the function of an error of a class that throws the error."""

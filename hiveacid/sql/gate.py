@@ -24,6 +24,7 @@ from hiveacid.errors import RawAcidReferenceError
 from hiveacid.jvm.bulk import Bulk, bulk_of
 from hiveacid.jvm.errors import java_exception
 from hiveacid.jvm.java_types import JavaObject, MethodHandle
+from hiveacid.jvm.py4j import each, scala_seq_of
 
 _CODE = "[HIVEACID_RAW_TABLE] "
 """The code of the error that the gate raises, inside Spark."""
@@ -61,7 +62,7 @@ def install_gate(session: SparkSession) -> None:
     if not rules.contains(gate.rule):
         declared = analyzer.getClass().getDeclaredField("extendedCheckRules")
         declared.setAccessible(True)
-        declared.set(analyzer, rules.appended(gate.rule))
+        declared.set(analyzer, scala_seq_of(session.sparkContext, [*each(rules), gate.rule]))
 
 
 @contextmanager
@@ -80,6 +81,20 @@ def raw_tables_refused() -> Iterator[None]:
         raise RawAcidReferenceError(message, code="HIVEACID_RAW_TABLE") from error
 
 
+@contextmanager
+def gate_open(session: SparkSession) -> Iterator[None]:
+    """Let this thread's statements in the block pass: commands that Spark only makes a plan for.
+
+    Spark's REFRESH TABLE and DESCRIBE of a column analyse a read of the table and never run it.
+    """
+    is_open = _gate_of(bulk_of(session)).is_open
+    is_open.set(True)
+    try:
+        yield
+    finally:
+        is_open.remove()
+
+
 @lru_cache(maxsize=1)
 def _gate_of(bulk: Bulk) -> _Gate:
     return _Gate(bulk)
@@ -92,6 +107,11 @@ class _Gate:
         self._bulk = bulk
 
     @cached_property
+    def is_open(self) -> JavaObject:
+        """The `ThreadLocal` that has a value while a thread's statements pass."""
+        return self._bulk.java("java.lang.ThreadLocal")()
+
+    @cached_property
     def rule(self) -> JavaObject:
         """The function from an analysed plan to nothing; it throws for a raw plan."""
         bulk = self._bulk
@@ -99,7 +119,12 @@ class _Gate:
         find = bulk.with_constants(bulk.method(_NODE, "find", _OPTION, [_FUNCTION]), 1, of_node)
         for_each = bulk.method(_OPTION, "foreach", "void", [_FUNCTION])
         refuse = bulk.with_constants(for_each, 1, bulk.implement(_FUNCTION, self._refuse))
-        return bulk.implement(_FUNCTION, bulk.then(find, refuse))
+        is_set = bulk.static("java.util.Objects", "nonNull", "boolean", ["Object"])
+        opened = bulk.method("ThreadLocal", "get", "Object").bindTo(self.is_open)
+        passes = bulk.of_any(bulk.then(opened, is_set))
+        return bulk.implement(
+            _FUNCTION, bulk.choose(passes, bulk.always(None), bulk.then(find, refuse))
+        )
 
     @cached_property
     def builder(self) -> JavaObject:

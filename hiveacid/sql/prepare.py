@@ -19,7 +19,7 @@ from hiveacid.sql.gate import raw_tables_refused
 from hiveacid.sql.known_tables import KnownTables
 from hiveacid.sql.reads import AcidRead, ChangesRead, Read, tables_of
 from hiveacid.sql.relations import described_elsewhere, find_acid, find_changes
-from hiveacid.sql.statement import Statement, TableFunction
+from hiveacid.sql.statement import METADATA_ONLY, Statement, TableFunction
 from hiveacid.sql.swap import SwappedStatement, describe_table, swap
 
 
@@ -111,6 +111,7 @@ def look_at(session: SparkSession, statement: Statement, known: KnownTables) -> 
     return StatementReads(statement, find_acid(session, statement, known))
 
 
+@raw_tables_refused()
 def prepare(session: SparkSession, statement: Statement, rows: RowSource) -> Prepared:
     """Make a statement ready to run: its transactional tables are swapped for their rows.
 
@@ -149,6 +150,6 @@ def _without_rows(
     described = described_elsewhere(session, statement, known)
     if described is not None:
         return describe_table(session, statement, known.metadata(described))
-    if statement.is_rewritten:
+    if statement.is_rewritten or statement.kind in METADATA_ONLY:
         return SwappedStatement(statement, statement.plan)
     return None

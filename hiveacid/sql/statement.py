@@ -73,6 +73,9 @@ _OPTIONS = re.compile(r"\bwith\b(?!\s+[\w`])|\$\{", re.IGNORECASE)
 between. `with name as`, a common table expression, does not match. A variable (`${…}`) does, since
 it may be either."""
 
+METADATA_ONLY = frozenset({"DescribeColumn", "RefreshTable", "UncacheTable"})
+"""Statements for which Spark analyses a read of the table, and never runs the read."""
+
 DESCRIBES = frozenset({"DescribeRelation", "ShowColumns"})
 """Statements that show the columns of a table."""
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pyspark.sql import SparkSession
 
 from hiveacid.jvm.bulk import bulk_of
+from hiveacid.jvm.py4j import each, scala_seq_of
 from hiveacid.sql.gate import _gate_of, install_gate
 
 
@@ -18,11 +19,12 @@ def ungated(session: SparkSession) -> Iterator[SparkSession]:
     declared = analyzer.getClass().getDeclaredField("extendedCheckRules")
     declared.setAccessible(True)
     rules = declared.get(analyzer)
-    place = rules.indexOf(_gate_of(bulk_of(session)).rule)
-    if place >= 0:
-        declared.set(analyzer, rules.patch(place, rules.take(0), 1))
+    rule = _gate_of(bulk_of(session)).rule
+    others = [it for it in each(rules) if not it.equals(rule)]
+    if rules.contains(rule):
+        declared.set(analyzer, scala_seq_of(session.sparkContext, others))
     try:
         yield session
     finally:
-        if place >= 0:
+        if rules.contains(rule):
             install_gate(session)

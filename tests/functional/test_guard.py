@@ -175,13 +175,15 @@ def test_sparks_own_tables_are_told_from_those_of_hive(session):
 @pytest.mark.parametrize(
     "sql, hides",
     [
-        ("drop table identifier('guard.plain')", r"IDENTIFIER\(…\)"),
+        ("drop table identifier('guard.' || 'plain')", r"IDENTIFIER\(…\)"),
         ("truncate table identifier('guard.' || 'acid')", r"IDENTIFIER\(…\)"),
-        ("create view guard.v as select * from identifier('guard.acid')", r"IDENTIFIER\(…\)"),
+        ("create view guard.v as select * from identifier('guard.' || 'acid')", r"IDENTIFIER\(…\)"),
         ("execute immediate 'drop table guard.acid'", "EXECUTE IMMEDIATE"),
     ],
 )
 def test_commands_that_hide_names_are_refused(session, sql, hides):
+    if session.version < "4" and sql.startswith("execute"):
+        pytest.skip("Spark 3 has no EXECUTE IMMEDIATE")
     with pytest.raises(RawAcidReferenceError, match=f"^.HIVEACID_TABLES_HIDDEN. {hides} hides wh"):
         found(session, sql)
 
