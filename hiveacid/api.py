@@ -28,6 +28,7 @@ from hiveacid.snapshots.run_snapshot import SnapshotHooks
 from hiveacid.snapshots.tables import FileSettings
 from hiveacid.snapshots.transaction import SnapshotSettings
 from hiveacid.sql.clauses import ReadClauses
+from hiveacid.sql.gate import install_gate
 from hiveacid.sql.known_tables import KnownTables
 from hiveacid.sql.parameters import Parameters, parse_with
 from hiveacid.sql.prepare import prepare
@@ -188,6 +189,9 @@ class Snapshot:
     def __enter__(self) -> Snapshot:
         """Open the transaction and lock the tables.
 
+        From now on the session refuses to read or write a transactional table as plain files, also
+        after the snapshot has ended.
+
         Raises:
             LockTimeoutError: a lock was not granted in time.
             TableNotFoundError: there is no such table.
@@ -195,6 +199,7 @@ class Snapshot:
             UnreadableTableError: a table is not transactional.
             MetastoreError: a call to the metastore failed.
         """
+        install_gate(self._spark)
         self._check_settings()
         self._engine.pin(self._tables)
         return self
@@ -259,7 +264,7 @@ class Snapshot:
             InvalidSettingError: the snapshot has no such write id, or an argument is wrong.
             InstantLostError: the rows of the instant can no longer be determined with certainty.
         """
-        session, found = spark or self._spark, _table_name(name)
+        session, found = self._session(spark), _table_name(name)
         as_of, kind = AsOf.of(version_as_of, timestamp_as_of), ReadKind.parse(read)
         choice = _chosen(found, partitions)
         plan = self._engine.plan_table(session, found, choice, as_of=as_of, read=kind)
@@ -285,7 +290,7 @@ class Snapshot:
             InvalidSettingError: an option of a table is unknown or wrong.
             PySparkException: Spark's own errors.
         """
-        session = spark or self._spark
+        session = self._session(spark)
         statement = parse_with(session, text, args)
         rows = _Rows(self._engine, self._known.for_statement())
         return prepare(session, statement, rows).run(session)
@@ -320,7 +325,7 @@ class Snapshot:
             InvalidSettingError: the snapshot has no such write id, or `until` is before `since`.
             InstantLostError: the table as of one of the write ids can no longer be determined.
         """
-        session, found = spark or self._spark, _table_name(name)
+        session, found = self._session(spark), _table_name(name)
         state = SourceState.parse(since) if isinstance(since, str) else since
         choice = _chosen(found, partitions)
         plan = self._engine.plan_changes(
@@ -351,7 +356,7 @@ class Snapshot:
         """
         found = _table_name(name)
         choice = _chosen(found, partitions)
-        return self._engine.change_feed(spark or self._spark, found, since, until, choice)
+        return self._engine.change_feed(self._session(spark), found, since, until, choice)
 
     def verify(self, name: str | TableName, *, spark: SparkSession | None = None) -> Verification:
         """Check the files of a table, and that `table` shows their rows.
@@ -359,7 +364,7 @@ class Snapshot:
         Reads the whole table, and shuffles its rows. `problems` of the result is empty for a table
         that is as Hive writes it.
         """
-        return self._engine.verify(spark or self._spark, _table_name(name))
+        return self._engine.verify(self._session(spark), _table_name(name))
 
     @property
     def rows_hive_will_drop(self) -> Mapping[TableName, tuple[str, ...]]:
@@ -383,6 +388,13 @@ class Snapshot:
         After the end of the snapshot they are the last ones.
         """
         return self._engine.report()
+
+    def _session(self, spark: SparkSession | None) -> SparkSession:
+        """Return the session that a method is given, with the gate; None: the snapshot's own."""
+        if spark is None:
+            return self._spark
+        install_gate(spark)
+        return spark
 
     def _check_settings(self) -> None:
         """Refuse settings for tables that do not exist: a misspelled name leaves a table without.

@@ -38,7 +38,6 @@ class SparkVersion:
         has_classic_package: whether the JVM classes of DataFrames have a package of their own, next
             to the classes of Spark Connect.
         has_try_cast: whether PySpark has `Column.try_cast`. Every line has the SQL expression.
-        has_sql_functions: whether its catalog stores functions written in SQL.
         has_view_schema_modes: whether its views have a schema mode, which says how they follow
             changes to the columns of their tables.
         binds_in_text: whether it substitutes a statement's parameters in the text, and so takes
@@ -58,7 +57,6 @@ class SparkVersion:
     has_older_defaults: bool = False
     has_classic_package: bool = True
     has_try_cast: bool = True
-    has_sql_functions: bool = True
     has_view_schema_modes: bool = True
     binds_in_text: bool = True
 
@@ -78,7 +76,6 @@ LINES = (
         has_older_defaults=True,
         has_classic_package=False,
         has_try_cast=False,
-        has_sql_functions=False,
         has_view_schema_modes=False,
         binds_in_text=False,
     ),

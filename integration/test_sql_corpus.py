@@ -36,6 +36,7 @@ from integration.support.dbt_project import SMALL
 from integration.support.differential import canonical
 from integration.support.hive import HiveClient, HiveServer, HiveSqlError
 from integration.support.sql_files import Case, cases_of, groups_of
+from integration.support.ungated import ungated
 
 Sql = Callable[[str], DataFrame]
 
@@ -235,7 +236,8 @@ def corpus(
     with make_sides(hive, hive_session, spark, name, directory) as sides:
         acid, copy, raw = (make_session(spark, s) for s in (sides.acid, sides.copy, sides.acid))
         tables = [f"{sides.acid.tables}.orders"]
-        with hiveacid.snapshot(acid, hive.metastore_uri, tables) as snapshot:
+        snapshot = hiveacid.snapshot(acid, hive.metastore_uri, tables)
+        with snapshot, ungated(raw):
             yield Corpus(sides, snapshot.sql, copy.sql, raw.sql, hive_session, acid)
 
 

@@ -34,6 +34,16 @@ def dataframe_of(spark: SparkSession, plan: LogicalPlan) -> DataFrame:
     return DataFrame(dataset.ofRows(spark._jsparkSession, plan), spark)
 
 
+def in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
+    """Return the same rows as a DataFrame of `session`, for its temporary views.
+
+    pandas-on-Spark uses PySpark's active session, which is the same on all threads.
+    """
+    if frame.sparkSession._jsparkSession.equals(session._jsparkSession):
+        return frame
+    return dataframe_of(session, plan_of(frame))
+
+
 def partitions_of(frame: DataFrame) -> JavaObject:
     """Return the rows of a DataFrame as a Java RDD, planned at once with the present settings."""
     return frame._jdf.queryExecution().toRdd()

@@ -144,8 +144,8 @@ class MethodHandles:
         """
         return self._insert_arguments(handle, position, self._array("Object", values))
 
-    def constant(self, type_: str, value: int) -> MethodHandle:
-        """Return the function without arguments that returns `value` as a primitive type."""
+    def constant(self, type_: str, value: object) -> MethodHandle:
+        """Return the function without arguments that returns `value` as a type."""
         return self._handles.constant(self.class_(type_), value)
 
     def if_then_else(
@@ -171,6 +171,39 @@ class MethodHandles:
             self._handles.constant(self.class_("Object"), None), 0, takes
         )
         return self._handles.guardWithTest(test, then.asType(kind), nothing.asType(kind))
+
+    def choose(
+        self, test: MethodHandle, then: MethodHandle, otherwise: MethodHandle
+    ) -> MethodHandle:
+        """Return the function of an object: `then` of it if `test` of it is true, or `otherwise`.
+
+        `test` accepts any object.
+        """
+        takes = self._array("Class", [self.class_("Object")])
+        kind = self._method_type(self.class_("Object"), takes)
+        return self._handles.guardWithTest(test, then.asType(kind), otherwise.asType(kind))
+
+    def is_a(self, name: str) -> MethodHandle:
+        """Return the test whether any object is an instance of a class."""
+        is_instance = self.method("Class", "isInstance", "boolean", ["Object"])
+        return is_instance.bindTo(self.class_(name))
+
+    def identity(self) -> MethodHandle:
+        """Return the function from an object to itself."""
+        return self._handles.identity(self.class_("Object"))
+
+    def always(self, value: object) -> MethodHandle:
+        """Return the function of any object that returns `value`."""
+        return self.of_any(self._handles.constant(self.class_("Object"), value))
+
+    def of_any(self, handle: MethodHandle) -> MethodHandle:
+        """Return the function of any object that calls `handle`, which has no arguments."""
+        takes = self._array("Class", [self.class_("Object")])
+        return self._handles.dropArguments(handle, 0, takes)
+
+    def throwing(self, error: str) -> MethodHandle:
+        """Return the function of an error of a class that throws the error."""
+        return self._handles.throwException(self.class_("Object"), self.class_(error))
 
     def implement(self, interface: str, handle: MethodHandle) -> JavaObject:
         """Return an object of an interface with a single method, which calls `handle`."""

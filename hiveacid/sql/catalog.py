@@ -8,8 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from hiveacid.jvm.errors import unless_missing
-from hiveacid.jvm.java_types import CatalogTable, LogicalPlan
-from hiveacid.jvm.plans import leaves
+from hiveacid.jvm.java_types import CatalogTable
 from hiveacid.jvm.py4j import each, java, scala_seq_of
 
 SESSION_CATALOG = "spark_catalog"
@@ -81,19 +80,3 @@ def transactional_in(session: SparkSession, database: str) -> list[str]:
     names = unless_missing(lambda: catalog.listTables(database, "*", False))
     tables = () if names is None else each(catalog.getTablesByName(names))
     return [str(table.identifier().table()) for table in tables if is_transactional(table)]
-
-
-def read_by_spark(plan: LogicalPlan) -> list[str]:
-    """Return the names of the transactional tables whose files an analysed plan reads."""
-    found = set()
-    for leaf in leaves(plan):
-        kind = leaf.nodeName()
-        if kind == "HiveTableRelation":
-            metadata = leaf.tableMeta()
-        elif kind == "LogicalRelation" and leaf.catalogTable().isDefined():
-            metadata = leaf.catalogTable().get()
-        else:
-            continue
-        if is_transactional(metadata):
-            found.add(str(metadata.identifier().unquotedString()))
-    return sorted(found)

@@ -116,18 +116,22 @@ class KnownTables:
         with self._lock:
             return dict(self._known)
 
+    def is_declared(self, name: TableName) -> bool:
+        """Return whether a name means the metastore's table, whatever Spark's catalogs have."""
+        return name in self._declared()
+
     def has(self, name: TableName, *, in_spark: bool) -> bool:
         """Return whether the metastore has `name` as a transactional table.
 
         `in_spark`: whether Spark's catalog has another table of this name.
         """
-        if in_spark and name not in self._declared():
+        if in_spark and not self.is_declared(name):
             return False
         return bool(self.transactional([name]))
 
     def hive_view(self, name: TableName, *, in_spark: bool) -> HiveView | None:
         """Return a Hive view of the metastore; None without one. `in_spark` as for `has`."""
-        if in_spark and name not in self._declared():
+        if in_spark and not self.is_declared(name):
             return None
         return HiveView.of(self.get(name))
 

@@ -22,6 +22,7 @@ from hiveacid.sql.catalog import (
 )
 from hiveacid.sql.known_tables import KnownTables
 from hiveacid.sql.paths import is_path
+from hiveacid.sql.reads import STATEMENT, Scope
 from hiveacid.sql.statement import NameParts, Relation, parse_name
 
 _TOGETHER = 3
@@ -38,26 +39,26 @@ class Names:
         self._manager = session._jsparkSession.sessionState().catalogManager()
         self._metadata: dict[TableName, CatalogTable | None] = {}
 
-    def qualify(self, parts: NameParts, database: str | None = None) -> TableName | None:
-        """Return the table of Spark's own catalog that a name means.
+    def qualify(self, parts: NameParts, scope: Scope = STATEMENT) -> TableName | None:
+        """Return the table of Spark's own catalog that a name means in a scope.
 
-        None for a table of another catalog, and for a temporary view. A one-part name is looked up
-        in `database`; without one it may mean a temporary view.
+        None for a table of another catalog, and for a temporary view, which only a statement itself
+        can name. In another current catalog, a name of two parts still means the metastore's table
+        if the host has declared the table.
         """
         if len(parts) > 2 and parts[0].lower() == SESSION_CATALOG:
-            parts = parts[1:]
-        elif len(parts) > 2 or self.is_in_catalog(parts):
+            return TableName(parts[-2].lower(), parts[-1].lower())
+        if len(parts) > 2 or self.is_in_catalog(parts):
             return None
+        catalog = scope.catalog or str(self._manager.currentCatalog().name())
+        is_elsewhere = catalog.lower() != SESSION_CATALOG
         if len(parts) == 2:
-            if parts[0].lower() == self._global_temporary:
-                return None
-            return TableName(parts[0].lower(), parts[1].lower())
-        if database is None:
-            if self._manager.currentCatalog().name() != SESSION_CATALOG:
-                return None
-            if self.is_temporary(parts):
-                return None
-            database = str(self._catalog.getCurrentDatabase())
+            name = TableName(parts[0].lower(), parts[1].lower())
+            is_hidden = is_elsewhere and not self._known.is_declared(name)
+            return None if is_hidden or name.database == self._global_temporary else name
+        if is_elsewhere or (scope.database is None and self.is_temporary(parts)):
+            return None
+        database = scope.database or str(self._catalog.getCurrentDatabase())
         return TableName(database.lower(), parts[0].lower())
 
     def is_temporary(self, parts: NameParts) -> bool:
@@ -76,11 +77,11 @@ class Names:
         """Return whether Spark has a catalog of this name."""
         return bool(self._manager.isCatalogRegistered(name))
 
-    def look_up_together(self, relations: Iterable[Relation], database: str | None) -> None:
+    def look_up_together(self, relations: Iterable[Relation], scope: Scope) -> None:
         """Look up tables in one request per database from which a statement reads several."""
         wanted: dict[str, set[str]] = {}
         for relation in relations:
-            name = None if is_path(relation.parts) else self.qualify(relation.parts, database)
+            name = None if is_path(relation.parts) else self.qualify(relation.parts, scope)
             if name is not None and name not in self._metadata:
                 wanted.setdefault(name.database, set()).add(name.table)
         for schema, tables in wanted.items():

@@ -15,10 +15,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from hiveacid.jvm.plans import execution_of
 from hiveacid.metastore.models import TableName
+from hiveacid.sql.gate import raw_tables_refused
 from hiveacid.sql.known_tables import KnownTables
 from hiveacid.sql.reads import AcidRead, ChangesRead, Read, tables_of
 from hiveacid.sql.relations import described_elsewhere, find_acid, find_changes
-from hiveacid.sql.statement import Statement, TableFunction
+from hiveacid.sql.statement import METADATA_ONLY, Statement, TableFunction
 from hiveacid.sql.swap import SwappedStatement, describe_table, swap
 
 
@@ -76,10 +77,15 @@ class Prepared(StatementReads):
         return bool(self.reads or self.functions)
 
     def run(self, session: SparkSession) -> DataFrame:
-        """Run the statement, as `session.sql` runs a text: a command at once, a query lazily."""
-        if self.swapped is None:
-            return session.sql(self.statement.sql)
-        return self.swapped.run(session)
+        """Run the statement, as `session.sql` runs a text: a command at once, a query lazily.
+
+        Raises:
+            RawAcidReferenceError: the gate refuses what Spark has made of the statement.
+        """
+        with raw_tables_refused():
+            if self.swapped is None:
+                return session.sql(self.statement.sql)
+            return self.swapped.run(session)
 
     def analyse(self, session: SparkSession) -> None:
         """Have Spark analyse what was swapped, and run nothing.
@@ -105,6 +111,7 @@ def look_at(session: SparkSession, statement: Statement, known: KnownTables) -> 
     return StatementReads(statement, find_acid(session, statement, known))
 
 
+@raw_tables_refused()
 def prepare(session: SparkSession, statement: Statement, rows: RowSource) -> Prepared:
     """Make a statement ready to run: its transactional tables are swapped for their rows.
 
@@ -143,6 +150,6 @@ def _without_rows(
     described = described_elsewhere(session, statement, known)
     if described is not None:
         return describe_table(session, statement, known.metadata(described))
-    if statement.is_rewritten:
+    if statement.is_rewritten or statement.kind in METADATA_ONLY:
         return SwappedStatement(statement, statement.plan)
     return None

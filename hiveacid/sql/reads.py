@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from hiveacid.jvm.java_types import LogicalPlan
 from hiveacid.metastore.models import TableName
+from hiveacid.sql.catalog import SESSION_CATALOG
 from hiveacid.sql.statement import Relation, Statement, TableFunction
 
 
@@ -58,25 +59,32 @@ class ChangesRead:
 
 @dataclass(frozen=True)
 class Scope:
-    """Place of a name: in a statement itself, or in a view or function that the statement reads.
+    """Place of a name: in a statement itself, or in a view that the statement reads.
 
     Attributes:
         database: the database in which one-part names are looked up; None for the session's own.
-        path: the views and functions that lead to the place.
+        catalog: the catalog in which names without a catalog are looked up; None for the session's
+            own.
+        path: the views that lead to the place.
         is_in_hive_view: whether one of them is a Hive view.
     """
 
     database: str | None = None
+    catalog: str | None = None
     path: tuple[str, ...] = ()
     is_in_hive_view: bool = False
 
-    def within(self, name: str, database: str | None) -> Scope:
-        """Return the scope inside a view or function that is named in this scope."""
-        return replace(self, database=database, path=(*self.path, name))
+    def within(self, name: str, database: str | None, catalog: str = SESSION_CATALOG) -> Scope:
+        """Return the scope inside a view that is named in this scope."""
+        return replace(self, database=database, catalog=catalog, path=(*self.path, name))
 
     def __str__(self) -> str:
         """Return a remark on the views that lead here; empty without any."""
         return f" (through the view {' > '.join(self.path)})" if self.path else ""
+
+
+STATEMENT = Scope()
+"""The scope of a statement itself."""
 
 
 class Finder(Protocol):

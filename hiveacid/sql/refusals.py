@@ -1,26 +1,22 @@
-"""Refusals of statements that would change transactional tables, or read them raw.
+"""Refusals of statements that would change transactional tables, or whose names are ambiguous.
 
-Spark would read the rows of the tables wrong, or change them without Hive's locks. These statements
-hide the names of the tables, or name a table as the target of a change.
+Spark would change the tables without Hive's locks. What would read them raw is refused by the gate
+(`hiveacid.sql.gate`), unless an earlier refusal can say better what to do.
 """
 
 from __future__ import annotations
 
 from typing import NoReturn
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from hiveacid.errors import AcidTargetError, InvalidSettingError, RawAcidReferenceError
-from hiveacid.formatting import quoted
-from hiveacid.jvm.plans import plan_of
 from hiveacid.metastore.models import TableName
-from hiveacid.sql.catalog import SESSION_CATALOG, read_by_spark, transactional_in
-from hiveacid.sql.functions import called_in, is_named_by_expression, made_by, text_of_calls
+from hiveacid.sql.catalog import SESSION_CATALOG, transactional_in
 from hiveacid.sql.names import Names
 from hiveacid.sql.paths import NamedPath, is_path, paths_in, refuse_acid_directory
-from hiveacid.sql.reads import Finder, Scope, tables_of
-from hiveacid.sql.statement import Relation, Statement, parse
+from hiveacid.sql.reads import Scope
+from hiveacid.sql.statement import Relation, Statement
 
 
 def refuse_targets(session: SparkSession, statement: Statement, names: Names) -> None:
@@ -49,79 +45,20 @@ def refuse_targets(session: SparkSession, statement: Statement, names: Names) ->
             )
 
 
-def refuse_hidden(
-    session: SparkSession, statement: Statement, scope: Scope, names: Names, finder: Finder
-) -> None:
-    """Refuse a statement that hides which tables it reads, or reads some in function bodies.
+def refuse_opaque(statement: Statement, scope: Scope) -> None:
+    """Refuse a command that hides which tables it changes, and every script.
+
+    Queries are left to the gate (`hiveacid.sql.gate`), which sees what Spark has made of them.
 
     Raises:
-        RawAcidReferenceError: naming the SQL that hides them, or the function.
+        RawAcidReferenceError: naming the SQL that hides them.
     """
-    opaque, calls = statement.opaque, ""
-    if opaque is None and statement.plan is not None:
-        calls = text_of_calls(session.sparkContext, statement.plan)
-    if is_named_by_expression(calls):
-        opaque = "IDENTIFIER(…)"
-    if opaque is not None:
+    if statement.opaque is not None:
         raise RawAcidReferenceError(
-            f"{opaque}{scope} hides which tables the statement reads, and "
-            "Spark reads transactional Hive tables wrong. So the statement was not run. Write "
-            "the statements and names out; dbt's Jinja can compute them.",
+            f"{statement.opaque}{scope} hides which tables the statement reads or changes, and "
+            "Spark does both wrong with transactional Hive tables. So the statement was not run. "
+            "Write the statements and names out; dbt's Jinja can compute them.",
             code="HIVEACID_TABLES_HIDDEN",
-        )
-    _refuse_functions(session, statement, calls, scope, names, finder)
-
-
-def _refuse_functions(
-    session: SparkSession,
-    statement: Statement,
-    calls: str,
-    scope: Scope,
-    names: Names,
-    finder: Finder,
-) -> None:
-    """Refuse to call or to create a SQL function that reads transactional tables."""
-    if statement.plan is None:
-        return
-    made = made_by(statement.plan)
-    for function in called_in(session, calls) if made is None else (made,):
-        if function.name in scope.path:
-            continue
-        body = parse(session, function.query)
-        for relation in body.relations if function.is_temporary else ():
-            if names.is_temporary(relation.parts):
-                refuse_raw_view(session, relation)
-        within = scope.within(function.name, function.database or scope.database)
-        tables = sorted({str(read.table) for read in tables_of(finder.find(body, within))})
-        if tables:
-            raise RawAcidReferenceError(
-                f"{function.name}{scope} reads {', '.join(tables)} in its body. A function "
-                "reads tables without the snapshot, and Spark reads transactional Hive tables "
-                "wrong. So the statement was not run. Write the query into the statement, or "
-                "make a view of it.",
-                code="HIVEACID_RAW_FUNCTION_BODY",
-            )
-
-
-def refuse_raw_view(session: SparkSession, relation: Relation) -> None:
-    """Refuse a temporary view that shows transactional tables as Spark itself reads them.
-
-    Raises:
-        RawAcidReferenceError: naming the view and the tables.
-    """
-    view = ".".join(map(quoted, relation.parts))
-    try:
-        shown = plan_of(session.table(view))
-    except PySparkException:
-        return  # Running the statement raises the error.
-    tables = read_by_spark(shown)
-    if tables:
-        raise RawAcidReferenceError(
-            f"The temporary view {'.'.join(relation.parts)} reads {', '.join(tables)}, and was "
-            "made without the snapshot. Spark reads transactional Hive tables wrong. So the "
-            "statement was not run. Make the view with snapshot.sql('create temporary view "
-            "…'), or of a DataFrame of the snapshot.",
-            code="HIVEACID_RAW_TEMPORARY_VIEW",
         )
 
 

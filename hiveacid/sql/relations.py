@@ -12,17 +12,17 @@ from pyspark.sql import SparkSession
 from hiveacid.errors import InvalidSettingError
 from hiveacid.jvm.java_types import CatalogTable
 from hiveacid.metastore.models import TableName
+from hiveacid.sql.catalog import SESSION_CATALOG
 from hiveacid.sql.clauses import refuse_ignored
 from hiveacid.sql.hive_view_reads import HiveViewReads, view_made_by_hive
 from hiveacid.sql.known_tables import KnownTables
 from hiveacid.sql.names import Names
 from hiveacid.sql.paths import NamedPath, is_path, refuse_acid_directory
-from hiveacid.sql.reads import AcidRead, ChangesRead, Read, Scope, ViewRead
+from hiveacid.sql.reads import STATEMENT, AcidRead, ChangesRead, Read, Scope, ViewRead
 from hiveacid.sql.refusals import (
     refuse_clauses,
-    refuse_hidden,
     refuse_in_catalog,
-    refuse_raw_view,
+    refuse_opaque,
     refuse_targets,
 )
 from hiveacid.sql.statement import DESCRIBES, Relation, Statement, TableFunction, of_plan
@@ -35,17 +35,17 @@ TABLE_CHANGES = "table_changes"
 def find_acid(session: SparkSession, statement: Statement, known: KnownTables) -> tuple[Read, ...]:
     """Return the transactional tables that a statement reads, and the stored views over them.
 
-    Temporary views are not followed: a statement of this library that created one was checked
-    itself. A temporary view that Spark alone has created over a transactional table is refused.
+    Temporary views and SQL functions are not followed: the gate (`hiveacid.sql.gate`) refuses the
+    statement if one of them reads a transactional table without the snapshot.
 
     Raises:
-        RawAcidReferenceError: the statement hides which tables it reads, a name means two tables,
-            or a temporary view reads a table without the snapshot.
+        RawAcidReferenceError: the statement hides which tables it changes, or a name means two
+            tables.
         AcidTargetError: the statement would change rows or files of a transactional table.
     """
     search = RelationResolver(session, known)
     refuse_targets(session, statement, search.names)
-    return search.find(statement, Scope())
+    return search.find(statement, STATEMENT)
 
 
 def find_changes(
@@ -103,16 +103,16 @@ class RelationResolver:
 
     def find(self, statement: Statement, scope: Scope) -> tuple[Read, ...]:
         """Return the reads of a statement in a scope."""
-        refuse_hidden(self._session, statement, scope, self.names, self)
+        refuse_opaque(statement, scope)
         for relation in statement.ignored:
             refuse_ignored(relation, "defined by a `with` clause")
-        self.names.look_up_together(statement.relations, scope.database)
+        self.names.look_up_together(statement.relations, scope)
         found = (self.look_up(relation, scope) for relation in statement.relations)
         return tuple(read for read in found if read is not None)
 
     def look_up(self, relation: Relation, scope: Scope) -> Read | None:
         """Return what one relation reads; None if no transactional table is behind it."""
-        name = self.names.qualify(relation.parts, scope.database)
+        name = self.names.qualify(relation.parts, scope)
         if name is None:
             self._refuse_outside(relation, scope)
             return None
@@ -143,16 +143,17 @@ class RelationResolver:
             return None  # Spark reports a view that reads itself.
         view = open_view(self._session, metadata)
         statement = of_plan(self._session, view.text, view.query)
-        reads = self.find(statement, scope.within(str(name), view.database or name.database))
+        catalog = view.namespace[0] if view.namespace else SESSION_CATALOG
+        within = scope.within(str(name), view.database or name.database, catalog)
+        reads = self.find(statement, within)
         if reads:
             refuse_clauses(relation, name)
         return ViewRead(relation, view, statement, reads) if reads else None
 
     def _refuse_outside(self, relation: Relation, scope: Scope) -> None:
-        """Refuse a temporary view, or a table of another catalog, that hides raw rows."""
+        """Refuse clauses of a temporary view, and a name that is also a transactional table's."""
         if self.names.is_temporary(relation.parts):
             refuse_ignored(relation, "a temporary view")
-            refuse_raw_view(self._session, relation)
         elif self.names.is_in_catalog(relation.parts):
             name = TableName(*(part.lower() for part in relation.parts))
             if self._known.has(name, in_spark=True):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from py4j.java_gateway import is_instance_of
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import ParseException
@@ -29,9 +30,8 @@ _ANALYSIS = "org.apache.spark.sql.catalyst.analysis"
 # Nodes that hold a plan in a field, where walks over the tree do not see the plan.
 _HOLDERS = {"DescribeQueryCommand": "plan", "ExplainCommand": "logicalPlan"}
 
-# Nodes that name tables by text that Spark evaluates after the parser.
+# Statements in a text, which Spark parses when it runs them.
 _OPAQUE = {
-    "PlanWithUnresolvedIdentifier": "IDENTIFIER(…)",
     "UnresolvedExecuteImmediate": "EXECUTE IMMEDIATE",
     # A script keeps statements in fields of many kinds, and may change the database between them.
     "CompoundBody": "A script (BEGIN … END)",
@@ -73,12 +73,16 @@ _OPTIONS = re.compile(r"\bwith\b(?!\s+[\w`])|\$\{", re.IGNORECASE)
 between. `with name as`, a common table expression, does not match. A variable (`${…}`) does, since
 it may be either."""
 
+METADATA_ONLY = frozenset({"DescribeColumn", "RefreshTable", "UncacheTable"})
+"""Statements for which Spark analyses a read of the table, and never runs the read."""
+
 DESCRIBES = frozenset({"DescribeRelation", "ShowColumns"})
 """Statements that show the columns of a table."""
 
 READ_FUNCTION = "acid_table"
 """The table function that reads a table with options, as `with (…)` does where SQL has it."""
 
+_NAMED_BY_EXPRESSION = "PlanWithUnresolvedIdentifier"
 _NAMED_ARGUMENT = "NamedArgumentExpression"
 _RELATION = "UnresolvedRelation"
 _WRITTEN = "__required_write_privileges__"
@@ -141,7 +145,7 @@ class Statement:
         mentions: the relations that it describes or alters.
         changes: the relations whose files, or metadata in the catalog, it changes.
         changed_schema: the schema that it drops, or all of whose tables it changes.
-        opaque: the SQL by which it names tables that cannot be known before it runs.
+        opaque: the SQL that hides what the statement changes; None for a query.
         temporary_view: the name of the temporary view that it makes.
         ignored: relations that a `with` clause defines and that are read with options. Spark
             ignores the options.
@@ -230,6 +234,9 @@ def of_plan(
     found.opaque = _OPAQUE.get(found.kind)
     for leaf in _leaves(context, plan):
         found.add(leaf)
+    is_named = found.has_identifier and _is_command(context, parsed)
+    if is_named or found.kind == _NAMED_BY_EXPRESSION:
+        found.opaque = "IDENTIFIER(…)"
     calls = _read_tables(session, found)
     plan = _with_plans(context, plan, calls) if calls else plan
     found.changes |= _given_to_procedure(session, plan)
@@ -265,6 +272,7 @@ class _Names:
         self.changes: set[NameParts] = set()
         self.changed_schema: NameParts | None = None
         self.opaque: str | None = None
+        self.has_identifier = False
 
     def add(self, leaf: LogicalPlan) -> None:
         """Add the names in a leaf of the plan."""
@@ -289,6 +297,8 @@ class _Names:
             name = leaf.tableIdentifier()
             database = [str(name.database().get())] if name.database().isDefined() else []
             self.changes.add((*database, str(name.table())))
+        elif kind == _NAMED_BY_EXPRESSION:
+            self.has_identifier = True
         elif kind in _OPAQUE:
             self.opaque = _OPAQUE[kind]
 
@@ -370,6 +380,11 @@ def _with_options(context: SparkContext, parsed: LogicalPlan) -> list[Relation]:
         if leaf.nodeName() == _RELATION
     )
     return [relation for relation in found if relation.options.keys() - {_WRITTEN}]
+
+
+def _is_command(context: SparkContext, parsed: LogicalPlan) -> bool:
+    command = "org.apache.spark.sql.catalyst.plans.logical.Command"
+    return bool(is_instance_of(context._gateway, parsed, command))
 
 
 def _temporary_view(parsed: LogicalPlan) -> str | None:

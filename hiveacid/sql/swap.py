@@ -21,8 +21,9 @@ from hiveacid.jvm.py4j import each, java
 from hiveacid.metastore.models import Table
 from hiveacid.reader.columns import table_columns
 from hiveacid.sql.catalog import SESSION_CATALOG
+from hiveacid.sql.gate import gate_open
 from hiveacid.sql.reads import AcidRead, Read, ViewRead, tables_of
-from hiveacid.sql.statement import Statement, TableFunction
+from hiveacid.sql.statement import METADATA_ONLY, Statement, TableFunction
 from hiveacid.sql.stored_views import guarded
 
 _CLONE = "CloneTableStatement"
@@ -46,6 +47,9 @@ class SwappedStatement:
 
     def run(self, session: SparkSession) -> DataFrame:
         """Run the statement, as `session.sql` runs a text: a command at once, a query lazily."""
+        if self.statement.kind in METADATA_ONLY:
+            with gate_open(session):
+                return dataframe_of(session, self.plan)
         if self.statement.kind != "CacheTableAsSelect":
             return dataframe_of(session, self.plan)
         # Otherwise the temporary view that it creates would keep the text, which Spark would read.

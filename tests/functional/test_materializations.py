@@ -12,6 +12,7 @@ from dbt.adapters.hiveacid.errors import raising_dbt_errors
 from dbt.adapters.hiveacid.impl import HiveAcidAdapter
 from dbt.adapters.hiveacid.metadata import schemas
 from hiveacid.errors import TransactionLostError
+from integration.support.ungated import ungated
 
 GOOD = "select id from range({{ var('rows', 3) }})"
 BAD = "select assert_true(id < 0) as checked from range(3)"
@@ -248,7 +249,8 @@ class TestTableThatWouldBecomeAViewOfRawFiles:
             f"create table if not exists {schema}.acid (i int) clustered by (i) into 2 buckets "
             "stored as orc tblproperties ('transactional' = 'true')"
         )
-        spark.sql(f"create or replace view {schema}.over_acid as select i from {schema}.acid")
+        with ungated(spark):
+            spark.sql(f"create or replace view {schema}.over_acid as select i from {schema}.acid")
         run_dbt(["run", "--vars", "as: table"])
         (result,) = run_dbt(["run", "--vars", f"{{as: view, of: {of}}}"], expect_pass=False)
         # With it dbt would not drop the schema.

@@ -82,7 +82,7 @@ use {views};
   select c.id, r.status from {tables}.customers c, lateral rows_of(c.id) r;
   use {tables};
 use {views};
-  select id from {targets}.names lateral view explode(array(largest())) e as m;
+  select id from {targets}.names where id in (select largest());
   use {tables};
 create temporary function {name}() returns int return (select max(id) from {tables}.orders);
 create temporary function {name}(c int) returns table (i int, s string)

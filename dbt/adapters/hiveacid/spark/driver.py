@@ -31,6 +31,7 @@ from dbt.adapters.hiveacid.spark.start_failure import LOG_NAME, describe_start_f
 from hiveacid.jvm.errors import JAVA_ERRORS
 from hiveacid.jvm.py4j import java
 from hiveacid.metastore.security.settings import Kerberos
+from hiveacid.sql.gate import install_gate
 
 logger = AdapterLogger("HiveAcid")
 CONSOLE_PROGRESS = "spark.ui.showConsoleProgress"
@@ -125,7 +126,9 @@ def root_session(
         else:
             # Other code started it and chose where its tables are. Compare only the profile.
             _compare(running, _configuration(running), parameters)
-        return SparkSession.builder.getOrCreate()
+        session = SparkSession.builder.getOrCreate()
+        install_gate(session)
+        return session
 
 
 def _catalog(parameters: Mapping[str, str], metastore_uri: str) -> dict[str, str]:

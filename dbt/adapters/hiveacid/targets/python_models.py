@@ -22,7 +22,7 @@ from dbt.adapters.hiveacid.node_context import NodeContext
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.selected_nodes import ModelNode
 from hiveacid.errors import HiveAcidError
-from hiveacid.jvm.plans import dataframe_of, plan_of
+from hiveacid.jvm.plans import in_session
 from hiveacid.reader.pushdown import for_every_session
 from hiveacid.sql.clauses import render_read
 from hiveacid.sql.parameters import Parameters
@@ -199,11 +199,11 @@ def _run(
 def _as_dataframe(found: Any, name: str, session: SparkSession) -> DataFrame:
     """Return a model's result as a DataFrame of `session`."""
     if isinstance(found, DataFrame):
-        return _in_session(found, session)
+        return in_session(found, session)
     package = type(found).__module__
     if type(found).__name__ == "DataFrame" and package.startswith("pyspark.pandas."):
         # Like `to_spark`, but without its warning that the index is lost.
-        return _in_session(found.spark.frame(), session)
+        return in_session(found.spark.frame(), session)
     if type(found).__name__ == "DataFrame" and package.partition(".")[0] == "pandas":
         return session.createDataFrame(found)
     raise PythonModelError(
@@ -211,13 +211,3 @@ def _as_dataframe(found: Any, name: str, session: SparkSession) -> DataFrame:
         "DataFrame of Spark, of pandas-on-Spark or of pandas.",
         code="HIVEACID_PYTHON_MODEL_RESULT",
     )
-
-
-def _in_session(frame: DataFrame, session: SparkSession) -> DataFrame:
-    """Return the same rows as a DataFrame of `session`, for its temporary views.
-
-    pandas-on-Spark uses PySpark's active session, which is the same on all threads.
-    """
-    if frame.sparkSession._jsparkSession.equals(session._jsparkSession):
-        return frame
-    return dataframe_of(session, plan_of(frame))
