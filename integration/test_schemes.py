@@ -16,7 +16,7 @@ from integration.support.hive import HiveClient, HiveServer
 from integration.support.hive.hdfs import HdfsServer
 from integration.support.hive.streaming import Batch
 from integration.support.incremental import BY_KEY, BY_ROW_ID, ORDERS, Incremental
-from integration.support.tables import FULL_ACID
+from integration.support.tables import FULL_ACID, INSERT_ONLY
 from integration.test_dbt_run import rows
 
 
@@ -107,6 +107,25 @@ def test_files_under_construction_on_hdfs(
     for stream in streams:
         stream.close()
     story.then(lambda: None)
+
+
+@pytest.mark.long("starts an HDFS and a Hive on it")
+def test_directories_as_hive_4_lists_them_on_hdfs(
+    hdfs: HdfsServer, hive_client: HiveClient, differential: Differential, database: str
+) -> None:
+    """For full-ACID tables it lists directories there, for insert-only tables files."""
+    for name, properties in (("full_acid", FULL_ACID), ("insert_only", INSERT_ONLY)):
+        is_full_acid = name == "full_acid"
+        table, root = f"{database}.{name}", f"/warehouse/{database}/{name}"
+        hive_client.execute(
+            f"CREATE TABLE {table} (id int) STORED AS ORC LOCATION '{hdfs.uri}{root}' "
+            f"TBLPROPERTIES ({properties})"
+        )
+        for i in (1, 2):
+            hive_client.execute(f"INSERT INTO {table} VALUES ({i})")
+        hdfs.write_open(f"{root}/delta_0000001_0000002/_empty", b"").close()
+        shown = differential.check(table).rows
+        assert sorted(shown) == ([] if is_full_acid else [(1,), (2,)])
 
 
 @pytest.mark.long("starts an HDFS and a Hive on it")

@@ -115,6 +115,15 @@ def _and_more(count: int) -> Iterator[str]:
         yield f"  and {count - SHOWN} more"
 
 
+def directory_problems(plan: ReadPlan) -> Iterator[str]:
+    """Yield directories that Hive 3.1 and 4 disagree on."""
+    for path in plan.ignored_directories:
+        yield (
+            f"{path} has no visible file: Hive 4 shows the rows that its name covers, Hive 3.1 "
+            "does not"
+        )
+
+
 def file_problems(
     plan: ReadPlan, listings: Iterable[Listing], still_there: Set[str]
 ) -> Iterator[str]:

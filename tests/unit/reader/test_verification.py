@@ -1,5 +1,7 @@
 """What the self-check makes of listings, footers and counts."""
 
+from dataclasses import replace
+
 from hiveacid.acid.layout import BucketProperty, ListedFile, Listing
 from hiveacid.acid.selection import Skipped
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
@@ -11,6 +13,7 @@ from hiveacid.reader.verification import (
     DeleteEvents,
     Verification,
     count_problems,
+    directory_problems,
     file_problems,
     name_problems,
     numbering_problems,
@@ -46,6 +49,14 @@ def problems(planned, *files, gone=()):
     listing = Listing("file:/t", tuple(map(listed, files)))
     still_there = {listed(file).path for file in files if file not in gone}
     return list(file_problems(planned, [listing], still_there))
+
+
+def test_directories_on_which_the_releases_of_hive_differ_are_named():
+    planned = replace(plan([]), ignored_directories=("file:/t/base_2",))
+    assert list(directory_problems(planned)) == [
+        "file:/t/base_2 has no visible file: Hive 4 shows the rows that its name covers, Hive 3.1 "
+        "does not"
+    ]
 
 
 def test_a_listed_file_is_read_or_skipped_by_its_own_or_its_directorys_name():
