@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.support.differential import Differential
+from hiveacid.errors import UnreadableTableError
+from integration.support.differential import Differential, canonical
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.hive.server import running_or_own
 from integration.support.tables import FULL_ACID, INSERT_ONLY
@@ -106,4 +107,57 @@ def test_directories_without_a_visible_file(
         problems = checked(either, table).problems
         is_named = any(f"/{case.directory} has no visible file" in problem for problem in problems)
         assert is_named == (case.shown[0] != case.shown[1] and bool(expected)), (name, problems)
+    either.client.execute(f"DROP TABLE {table}")
+
+
+@pytest.mark.parametrize("properties", [FULL_ACID, INSERT_ONLY], ids=["full_acid", "insert_only"])
+@pytest.mark.parametrize("hidden", ["_priv", ".dotd"])
+def test_a_table_below_a_hidden_directory(
+    either: Differential, hidden: str, properties: str, tmp_path: Path
+) -> None:
+    kind = "insert_only" if properties == INSERT_ONLY else "full_acid"
+    table = f"{DATABASE}.{kind}_below{hidden.replace('.', '_')}"
+    either.client.execute(
+        f"CREATE TABLE {table} (id int) STORED AS ORC LOCATION 'file:{tmp_path}/{hidden}/t' "
+        f"TBLPROPERTIES ({properties})"
+    )
+    either.client.execute(f"INSERT INTO {table} VALUES (1), (2)")
+    if either.hive.version == HIVE_3:
+        assert canonical(either.check(table).rows) == [("1",), ("2",)]
+    else:
+        assert either.shown(table) == []
+        with pytest.raises(UnreadableTableError, match=f"the name {hidden} in the path") as raised:
+            either.read(table)
+        assert raised.value.code == "HIVEACID_HIDDEN_LOCATION"
+    # What the message advises.
+    (tmp_path / "moved").mkdir()
+    shutil.move(tmp_path / hidden / "t", tmp_path / "moved" / "t")
+    either.client.execute(f"ALTER TABLE {table} SET LOCATION 'file:{tmp_path}/moved/t'")
+    assert canonical(either.check(table).rows) == [("1",), ("2",)]
+    either.client.execute(f"DROP TABLE {table}")
+
+
+@pytest.mark.parametrize("properties", [FULL_ACID, INSERT_ONLY], ids=["full_acid", "insert_only"])
+def test_a_partition_moved_below_a_hidden_directory(
+    either: Differential, properties: str, tmp_path: Path
+) -> None:
+    table = f"{DATABASE}.parted_{'insert_only' if properties == INSERT_ONLY else 'full_acid'}"
+    either.client.execute(
+        f"CREATE TABLE {table} (id int) PARTITIONED BY (p int) STORED AS ORC "
+        f"TBLPROPERTIES ({properties})"
+    )
+    for p in (1, 2):
+        either.client.execute(f"INSERT INTO {table} PARTITION (p={p}) VALUES ({p})")
+    (tmp_path / "_arch").mkdir()
+    shutil.move(location(either.hive, table) / "p=2", tmp_path / "_arch" / "p=2")
+    either.client.execute(
+        f"ALTER TABLE {table} PARTITION (p=2) SET LOCATION 'file:{tmp_path}/_arch/p=2'"
+    )
+    if either.hive.version == HIVE_3:
+        assert canonical(either.check(table).rows) == [("1", "1"), ("2", "2")]
+    else:
+        assert canonical(either.shown(table)) == [("1", "1")]
+        with pytest.raises(UnreadableTableError, match="the name _arch in the path") as raised:
+            either.read(table)
+        assert raised.value.code == "HIVEACID_HIDDEN_LOCATION"
     either.client.execute(f"DROP TABLE {table}")

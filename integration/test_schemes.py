@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hiveacid.errors import UnreadableTableError
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import TableName
 from integration.support.changes import Changes, Story
@@ -126,6 +127,20 @@ def test_directories_as_hive_4_lists_them_on_hdfs(
         hdfs.write_open(f"{root}/delta_0000001_0000002/_empty", b"").close()
         shown = differential.check(table).rows
         assert sorted(shown) == ([] if is_full_acid else [(1,), (2,)])
+
+        below = f"{database}.below_{name}"
+        hive_client.execute(
+            f"CREATE TABLE {below} (id int) STORED AS ORC "
+            f"LOCATION '{hdfs.uri}/warehouse/{database}/_priv/{name}' "
+            f"TBLPROPERTIES ({properties})"
+        )
+        hive_client.execute(f"INSERT INTO {below} VALUES (1)")
+        if is_full_acid:
+            assert differential.check(below).rows == [(1,)]
+        else:
+            assert differential.shown(below) == []
+            with pytest.raises(UnreadableTableError, match="the name _priv in the path"):
+                differential.read(below)
 
 
 @pytest.mark.long("starts an HDFS and a Hive on it")

@@ -61,6 +61,8 @@ METADATA_FILE = "_metadata_acid"
 ACID_VERSION_FILE = "_orc_acid_version"
 SEEN_HIDDEN_NAMES = rf"(?s)({ACID_VERSION_FILE}|{METADATA_FILE}).*"
 """Pattern of the names that Hive 4 sees although they are hidden (`acidHiddenFileFilter`)."""
+
+_TEMPORARY_TABLES = "_tmp_space.db"
 _BASE = re.compile(r"base_(-?\d+)(?:_v(\d+))?")
 _DELTA = re.compile(r"(delete_)?delta_(\d+)_(\d+)(?:_(\d+))?(?:_v(\d+))?")
 _ACID_PREFIXES = ("base_", "delta_", "delete_delta_")
@@ -152,6 +154,19 @@ def is_side_file(name: str) -> bool:
     (`OrcAcidUtils.getSideFile`).
     """
     return name.endswith(SIDE_FILE_SUFFIX) and _SIDE_FILE.fullmatch(name) is not None
+
+
+def hidden_part(path: str) -> str | None:
+    """Return the first hidden name in the path of a directory; None without one.
+
+    Hive 4 shows no file below such a name, also where the name is above the table's location
+    (`AcidUtils.acidTempDirFilter`). It makes an exception for the directory of its temporary
+    tables.
+    """
+    if _TEMPORARY_TABLES in path:
+        return None
+    names = path.split("/")[1:]
+    return next((name for name in names if name.startswith(("_", "."))), None)
 
 
 def is_union_directory(name: str) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from hiveacid.acid.layout import (
     ListedFile,
     Listing,
+    hidden_part,
     is_export_directory,
     is_union_directory,
 )
@@ -152,7 +153,9 @@ def as_hive_lists(table: UnlockedTable, listings: Sequence[Listing]) -> list[Lis
 def check_listed_alike(table: UnlockedTable, listings: Sequence[Listing]) -> None:
     """Refuse locations that Hive 4 and Hive 3.1 show differently, where neither answer will do.
 
-    Directories without files are refused only if it is not known what the metastore's Hive lists.
+    Hive 4 shows no row below a hidden directory. All other readers show the rows, so an empty table
+    would hide a mistake. Directories without files are refused only if it is not known what the
+    metastore's Hive lists.
 
     Raises:
         UnreadableTableError: there is such a location, and it has files to read.
@@ -161,6 +164,15 @@ def check_listed_alike(table: UnlockedTable, listings: Sequence[Listing]) -> Non
         lists = table.listing_of(listing.location)
         if lists is HiveListing.DIRECTORIES:
             continue
+        hidden = hidden_part(_directory_of(listing))
+        if hidden is not None and _files(table, listing):
+            raise UnreadableTableError(
+                f"{table.table.name} has rows in {listing.location}. Hive 4 shows none of them, "
+                f"because the name {hidden} in the path is hidden; Hive 3.1 and Spark show them. "
+                "Move the directory to a path without such a name, and set the location to it "
+                "(ALTER TABLE … SET LOCATION).",
+                code="HIVEACID_HIDDEN_LOCATION",
+            )
         if lists is HiveListing.UNKNOWN and listing.without_files:
             by_directory = replace(listing, without_files=frozenset())
             if _files(table, listing) != _files(table, by_directory):
@@ -172,6 +184,14 @@ def check_listed_alike(table: UnlockedTable, listings: Sequence[Listing]) -> Non
                     "the table there, or run a major compaction.",
                     code="HIVEACID_DIRECTORY_WITHOUT_FILES",
                 )
+
+
+def _directory_of(listing: Listing) -> str:
+    """Return the path of a location as the file system gives it, with its scheme."""
+    if not listing.files:
+        return listing.location
+    first = listing.files[0]
+    return first.path.removesuffix(f"/{first.relative}")
 
 
 def _files(table: UnlockedTable, listing: Listing) -> set[ListedFile]:

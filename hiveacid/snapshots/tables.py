@@ -66,8 +66,8 @@ class OrcColumns(Enum):
 class HiveListing(Enum):
     """What Hive lists to find the bases and deltas of a location.
 
-    `FILES` has no directory without a visible file. `UNKNOWN` refuses locations in which it makes a
-    difference.
+    `FILES` has no directory without a visible file, and no file below a hidden directory, also if
+    that is above the location. `UNKNOWN` refuses locations in which it makes a difference.
     """
 
     FILES = "files"

@@ -90,3 +90,33 @@ class TestADirectoryWithoutFiles:
         # It makes no difference.
         assert read("file:/t", self.PATHS, VENDOR, without_files=["delta_2_2_1"]) == [*self.PATHS]
         assert read("file:/t", (), VENDOR, without_files=["base_2"]) == []
+
+
+class TestAHiddenLocation:
+    PATHS = ("delta_1_1_0/b",)
+
+    @pytest.mark.parametrize(
+        "root", ["file:/w/_priv/t", "file:/.d/t", "hdfs://n/w/_t", "s3a://b/.t"]
+    )
+    @pytest.mark.parametrize("lists", [HIVE_4, VENDOR])
+    @pytest.mark.parametrize("parameters", [FULL_ACID, INSERT_ONLY])
+    def test_its_rows_are_refused(self, root, lists, parameters):
+        if root.startswith("hdfs:") and parameters is FULL_ACID and lists is HIVE_4:
+            assert read(root, self.PATHS, lists, parameters) == ["delta_1_1_0/b"]
+            return
+        with pytest.raises(UnreadableTableError, match="Hive 4 shows none of them") as raised:
+            read(root, self.PATHS, lists, parameters)
+        assert raised.value.code == "HIVEACID_HIDDEN_LOCATION"
+        assert root in raised.value.message and "Hive 3.1" in raised.value.message
+
+    def test_hive_3_shows_its_rows(self):
+        assert read("file:/w/_priv/t", self.PATHS, HIVE_3) == ["delta_1_1_0/b"]
+
+    def test_a_location_without_rows_is_read(self):
+        assert read("file:/w/_priv/t", (), HIVE_4) == []
+        # Not in the snapshot.
+        assert read("file:/w/_priv/t", ("delta_5_5_0/b",), HIVE_4) == []
+
+    @pytest.mark.parametrize("root", ["file:/w/priv_/t.d", "file:/tmp/_tmp_space.db/t"])
+    def test_other_names_are_not_hidden(self, root):
+        assert read(root, self.PATHS, HIVE_4) == ["delta_1_1_0/b"]
