@@ -7,6 +7,7 @@ from hiveacid.acid.selection import Skipped
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
+from hiveacid.reader.deletes import DeleteFile
 from hiveacid.reader.plan import DataFile, ReadPlan, RowPositions
 from hiveacid.reader.verification import (
     SHOWN,
@@ -57,6 +58,18 @@ def test_directories_on_which_the_releases_of_hive_differ_are_named():
         "file:/t/base_2 has no visible file: Hive 4 shows the rows that its name covers, Hive 3.1 "
         "does not"
     ]
+
+
+def test_two_files_of_one_bucket_with_delete_events_are_named():
+    def deletes(*files):
+        found = tuple(DeleteFile(listed(file), 0, 1, False, None) for file in files)
+        return list(directory_problems(replace(plan([]), deletes=found)))
+
+    first, second = (f"delete_delta_2_2_0000/bucket_00000_{i}" for i in range(2))
+    other = "delete_delta_2_2_0000/bucket_00001_0", "delete_delta_2_2_0001/bucket_00000_0"
+    assert deletes(first, *other) == []
+    (problem,) = deletes(first, *other, second)
+    assert problem.startswith("file:/t/delete_delta_2_2_0000 has two files of bucket 0")
 
 
 def test_a_listed_file_is_read_or_skipped_by_its_own_or_its_directorys_name():
