@@ -303,6 +303,7 @@ class SnapshotEngine(RunSnapshot):
             self._warnings.warn_of_nanoseconds(read)
         self._warnings.warn_of_losses(name, plan.rows_hive_will_drop)
         self._warnings.warn_of_missing(name, plan.missing)
+        self._warnings.warn_of_ignored_directories(name, plan.ignored_directories)
         self._warnings.warn_of_ignored_files(name, plan.ignored_files)
         self._warnings.warn_of_unseen(whole)
 

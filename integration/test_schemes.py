@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hiveacid.errors import UnreadableTableError
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import TableName
 from integration.support.changes import Changes, Story
@@ -16,7 +17,7 @@ from integration.support.hive import HiveClient, HiveServer
 from integration.support.hive.hdfs import HdfsServer
 from integration.support.hive.streaming import Batch
 from integration.support.incremental import BY_KEY, BY_ROW_ID, ORDERS, Incremental
-from integration.support.tables import FULL_ACID
+from integration.support.tables import FULL_ACID, INSERT_ONLY
 from integration.test_dbt_run import rows
 
 
@@ -107,6 +108,39 @@ def test_files_under_construction_on_hdfs(
     for stream in streams:
         stream.close()
     story.then(lambda: None)
+
+
+@pytest.mark.long("starts an HDFS and a Hive on it")
+def test_directories_as_hive_4_lists_them_on_hdfs(
+    hdfs: HdfsServer, hive_client: HiveClient, differential: Differential, database: str
+) -> None:
+    """For full-ACID tables it lists directories there, for insert-only tables files."""
+    for name, properties in (("full_acid", FULL_ACID), ("insert_only", INSERT_ONLY)):
+        is_full_acid = name == "full_acid"
+        table, root = f"{database}.{name}", f"/warehouse/{database}/{name}"
+        hive_client.execute(
+            f"CREATE TABLE {table} (id int) STORED AS ORC LOCATION '{hdfs.uri}{root}' "
+            f"TBLPROPERTIES ({properties})"
+        )
+        for i in (1, 2):
+            hive_client.execute(f"INSERT INTO {table} VALUES ({i})")
+        hdfs.write_open(f"{root}/delta_0000001_0000002/_empty", b"").close()
+        shown = differential.check(table).rows
+        assert sorted(shown) == ([] if is_full_acid else [(1,), (2,)])
+
+        below = f"{database}.below_{name}"
+        hive_client.execute(
+            f"CREATE TABLE {below} (id int) STORED AS ORC "
+            f"LOCATION '{hdfs.uri}/warehouse/{database}/_priv/{name}' "
+            f"TBLPROPERTIES ({properties})"
+        )
+        hive_client.execute(f"INSERT INTO {below} VALUES (1)")
+        if is_full_acid:
+            assert differential.check(below).rows == [(1,)]
+        else:
+            assert differential.shown(below) == []
+            with pytest.raises(UnreadableTableError, match="the name _priv in the path"):
+                differential.read(below)
 
 
 @pytest.mark.long("starts an HDFS and a Hive on it")

@@ -39,9 +39,9 @@ class Listing:
 
     `directories` holds every directory by its relative path, so that an empty base is seen.
     `data_formats` maps a directory with a `_metadata_acid` file to the `dataFormat` that the file
-    names (`compacted`, `truncated`, …). `without_files` names the directories of compactions in
-    which there is no file at all, not even one of Hive's hidden files. `is_missing` says that the
-    location does not exist.
+    names (`compacted`, `truncated`, …). `without_files` names the bases and deltas in which Hive 4
+    finds no file: neither one with a visible name nor one of `SEEN_HIDDEN_NAMES`. `is_missing` says
+    that the location does not exist.
     """
 
     location: str
@@ -59,6 +59,10 @@ METADATA_FILE = "_metadata_acid"
 """A JSON file in a base, whose `dataFormat` says how the base came about (`AcidMetaDataFile`)."""
 
 ACID_VERSION_FILE = "_orc_acid_version"
+SEEN_HIDDEN_NAMES = rf"(?s)({ACID_VERSION_FILE}|{METADATA_FILE}).*"
+"""Pattern of the names that Hive 4 sees although they are hidden (`acidHiddenFileFilter`)."""
+
+_TEMPORARY_TABLES = "_tmp_space.db"
 _BASE = re.compile(r"base_(-?\d+)(?:_v(\d+))?")
 _DELTA = re.compile(r"(delete_)?delta_(\d+)_(\d+)(?:_(\d+))?(?:_v(\d+))?")
 _ACID_PREFIXES = ("base_", "delta_", "delete_delta_")
@@ -150,6 +154,19 @@ def is_side_file(name: str) -> bool:
     (`OrcAcidUtils.getSideFile`).
     """
     return name.endswith(SIDE_FILE_SUFFIX) and _SIDE_FILE.fullmatch(name) is not None
+
+
+def hidden_part(path: str) -> str | None:
+    """Return the first hidden name in the path of a directory; None without one.
+
+    Hive 4 shows no file below such a name, also where the name is above the table's location
+    (`AcidUtils.acidTempDirFilter`). It makes an exception for the directory of its temporary
+    tables.
+    """
+    if _TEMPORARY_TABLES in path:
+        return None
+    names = path.split("/")[1:]
+    return next((name for name in names if name.startswith(("_", "."))), None)
 
 
 def is_union_directory(name: str) -> bool:

@@ -75,7 +75,8 @@ def location_writes(
     state = select(listing, write_ids, valid_txns)
     _check_closed(state)
     files = dict(_files(listing))
-    directories = [d for d in map(parse_directory, _top(listing)) if d is not None]
+    names = [name for name in _top(listing) if name not in listing.without_files]
+    directories = [d for d in map(parse_directory, names) if d is not None]
     overwrites = [
         d.write_id
         for d in directories
@@ -101,8 +102,8 @@ def location_writes(
         else:
             merged.append((directory, found))
 
-    names = {selected.directory.name for selected in state.directories}
-    highest = {_highest(d) for d, _ in merged if d.name in names}
+    read = {selected.directory.name for selected in state.directories}
+    highest = {_highest(d) for d, _ in merged if d.name in read}
     return LocationWrites(
         tuple(known),
         tuple(Compacted(write_id, _not_after(write_id, merged)) for write_id in sorted(highest)),

@@ -65,10 +65,10 @@ class AcidState:
     Attributes:
         originals: the files outside of any ACID directory, in Hive's order, which numbers their
             rows. Empty if there is a base.
-        empty_compactions: directories that a visible compaction has left without any file. They
-            cover nothing.
-        rows_hive_will_drop: the empty compactions whose names cover rows that still exist. Hive's
-            cleaner will remove the rows, although the compaction has not merged them.
+        empty_directories: directories without a file that Hive sees, whose names cover several
+            write ids. They cover nothing. Compactions leave some; other engines may, too.
+        above_rows: the empty directories whose names cover rows that still exist. Hive's cleaner
+            goes by the names, and may remove the rows.
         ignored_files: original files that Hive does not show (`without_originals`).
         open_files: files that are being written. No directory has them among its files.
         uncommitted_compactions: directories of compactions whose transactions are open or aborted
@@ -80,8 +80,8 @@ class AcidState:
     delete_deltas: tuple[SelectedDir, ...]
     originals: tuple[ListedFile, ...]
     skipped: tuple[Skipped, ...]
-    empty_compactions: tuple[SelectedDir, ...] = ()
-    rows_hive_will_drop: tuple[SelectedDir, ...] = ()
+    empty_directories: tuple[SelectedDir, ...] = ()
+    above_rows: tuple[SelectedDir, ...] = ()
     ignored_files: tuple[ListedFile, ...] = ()
     open_files: tuple[OpenFile, ...] = ()
     uncommitted_compactions: tuple[BaseDir | DeltaDir, ...] = ()
@@ -90,6 +90,16 @@ class AcidState:
     def of_rows(self) -> tuple[SelectedDir, ...]:
         """The directories that hold rows: the base, if there is one, and the deltas."""
         return self.deltas if self.base is None else (self.base, *self.deltas)
+
+    @property
+    def rows_hive_will_drop(self) -> tuple[SelectedDir, ...]:
+        """The directories of compactions in `above_rows`: the cleaner comes after a compaction."""
+        return tuple(empty for empty in self.above_rows if empty.directory.visibility_txn)
+
+    @property
+    def ignored_directories(self) -> tuple[SelectedDir, ...]:
+        """The directories in `above_rows` that no compaction of Hive 4 has made."""
+        return tuple(empty for empty in self.above_rows if not empty.directory.visibility_txn)
 
     @property
     def all_deltas(self) -> tuple[SelectedDir, ...]:
@@ -114,7 +124,7 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
     bases: list[BaseDir] = []
     deltas: list[DeltaDir] = []
     skipped: list[Skipped] = []
-    empty_compactions: list[SelectedDir] = []
+    empty_directories: list[SelectedDir] = []
     uncommitted_compactions: list[BaseDir | DeltaDir] = []
     for name in sorted(files):
         directory = _parse(listing, name)
@@ -126,8 +136,9 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
             # Hive lists the files below a location, and so does not see the directory
             # (`AcidUtils.getHdfsDirSnapshots`). It reads what the directory's name covers until
             # the cleaner, which lists directories, removes it.
-            skipped.append(Skipped(name, "its compaction has left no file in it"))
-            empty_compactions.append(SelectedDir(directory, ()))
+            skipped.append(Skipped(name, _why_empty(directory)))
+            if directory.visibility_txn or _covers_several(directory):
+                empty_directories.append(SelectedDir(directory, ()))
         elif isinstance(directory, BaseDir):
             bases.append(directory)
         else:
@@ -161,11 +172,11 @@ def select(listing: Listing, write_ids: ValidWriteIdList, valid_txns: ValidTxnLi
         delete_deltas=tuple(with_files(d) for d in chosen if d.is_delete),
         originals=_not_empty(sorted(originals, key=lambda file: file.relative), skipped),
         skipped=tuple(skipped),
-        empty_compactions=tuple(empty_compactions),
+        empty_directories=tuple(empty_directories),
         uncommitted_compactions=tuple(uncommitted_compactions),
-        rows_hive_will_drop=tuple(
+        above_rows=tuple(
             empty
-            for empty in empty_compactions
+            for empty in empty_directories
             if will_delete_rows(empty.directory, with_data, has_originals, base, write_ids)
         ),
         open_files=tuple(open_files),
@@ -185,6 +196,17 @@ def without_originals(state: AcidState) -> AcidState:
         skipped=(*state.skipped, *skipped),
         ignored_files=state.originals,
     )
+
+
+def _why_empty(directory: BaseDir | DeltaDir) -> str:
+    if directory.visibility_txn:
+        return "its compaction has left no file in it"
+    return "it has no file that Hive sees"
+
+
+def _covers_several(directory: BaseDir | DeltaDir) -> bool:
+    """Whether a name can stand for other directories. An INSERT without rows leaves others."""
+    return isinstance(directory, BaseDir) or directory.min_write_id < directory.max_write_id
 
 
 def is_compacted(listing: Listing, base: BaseDir) -> bool:
@@ -454,7 +476,9 @@ def will_delete_rows(
     for directory in with_data:
         first, last = directory.write_id_range
         # A compaction of full ACID may have rows for a delta and nothing for its delete delta.
-        is_sibling = directory.visibility_txn == emptied.visibility_txn
+        is_sibling = directory.visibility_txn == emptied.visibility_txn and (
+            bool(emptied.visibility_txn) or (first, last) == (low, high)
+        )
         if low <= first and last <= high and not is_sibling:
             if not all(i in write_ids.aborted for i in range(first, last + 1)):
                 return True

@@ -32,6 +32,7 @@ from hiveacid.jvm.filesystem import list_locations
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.event_log import TableEvents, read_table_events
 from hiveacid.metastore.models import Compaction, CompactionState, ServerInfo, TableName
+from hiveacid.reader.locations import as_hive_lists
 from hiveacid.snapshots.concurrent_ddl import CONVERSION_WRITE_ID
 from hiveacid.snapshots.tables import PinnedTable
 
@@ -340,7 +341,7 @@ def look_back(
     # compaction after the listing, it had not begun before it either.
     for look in range(_LOOKS):
         before = _sorted(client.get_compactions(name))
-        listings = list_locations(spark, locations)
+        listings = as_hive_lists(pinned, list_locations(spark, locations))
         if before == _sorted(client.get_compactions(name)):
             compactions = before
             break
@@ -349,7 +350,8 @@ def look_back(
     def list_whole() -> Sequence[Listing]:
         if len(whole.storages) == len(locations):
             return listings
-        return list_locations(spark, [storage.location for storage in whole.storages])
+        found = list_locations(spark, [storage.location for storage in whole.storages])
+        return as_hive_lists(whole, found)
 
     evidence = Evidence(server, compactions, lambda: read_table_events(client, name))
     return History(pinned, tuple(listings), evidence, list_whole)

@@ -228,6 +228,11 @@ def _gone_rows(
     if reason is not None:
         return reason
     emptied = _emptied(before, old, now)
+    if not_compacted := [name for name in emptied if not _is_compaction(name)]:
+        return (
+            f"{', '.join(not_compacted)} has no file that Hive 4 sees, and Hive's cleaner goes by "
+            "its name: rows and delete events may have gone"
+        )
     if emptied:
         return (
             f"the compaction that made {', '.join(emptied)} left it empty. Hive 4.0 finds "
@@ -279,9 +284,14 @@ def _emptied(before: SourceState, old: LocationState, now: CurrentLocation) -> l
             found.append(name)
     # A major compaction may have removed the directory, too; or it may have come before the
     # cleaner and have merged the rows. Nothing distinguishes the two.
-    still = {d.directory.name for d in now.selected.rows_hive_will_drop}
+    still = {d.directory.name for d in now.selected.above_rows}
     found += [name for name in old.rows_hive_will_drop if name not in still and name not in found]
     return found
+
+
+def _is_compaction(name: str) -> bool:
+    directory = parse_directory(name)
+    return directory is not None and bool(directory.visibility_txn)
 
 
 def _write_id_range(name: str) -> tuple[int, int]:

@@ -87,6 +87,7 @@ class ChangePlan:
         whole: the number and length of all files of the snapshot.
         rows_hive_will_drop: the snapshot's directories as in `ReadPlan.rows_hive_will_drop`.
         missing: the paths of locations that do not exist.
+        ignored_directories: the snapshot's directories as in `ReadPlan.ignored_directories`.
         ignored_files: the snapshot's files as in `ReadPlan.ignored_files`.
     """
 
@@ -104,6 +105,7 @@ class ChangePlan:
     whole: FileAmount = FileAmount()
     rows_hive_will_drop: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    ignored_directories: tuple[str, ...] = ()
     ignored_files: tuple[ListedFile, ...] = ()
     footers: OrcFooters = field(default_factory=OrcFooters, compare=False, repr=False)
 
@@ -303,6 +305,9 @@ class _Planner:
                 path for one in now.locations for path in one.rows_hive_will_drop
             ),
             missing=tuple(one.path for one in now.locations if one.listing.is_missing),
+            ignored_directories=tuple(
+                path for one in now.locations for path in one.ignored_directories
+            ),
             ignored_files=tuple(file for one in now.locations for file in one.state.ignored_files),
             footers=self._footers,
         )

@@ -85,7 +85,7 @@ class LocationState:
             emptied=tuple(d.directory.name for d in emptied_by_compaction(selected, path)),
             rows_hive_will_drop=tuple(
                 d.directory.name
-                for d in selected.rows_hive_will_drop
+                for d in selected.above_rows
                 if has_seen(pinned.write_ids, *d.write_id_range)
             ),
             files_fingerprint=fingerprint,

@@ -57,14 +57,15 @@ def emptied_by_compaction(state: AcidState, path: str) -> tuple[SelectedDir, ...
     Hive 4.0.1's `CompactorInputSplit` writes one byte for each character of a path. If a path is
     not ASCII, the compactor finds none of the files and makes a directory without data files: rows
     and delete events are gone. Its `CompactionQueryBuilder` can leave a directory without any file;
-    the rows are gone once the cleaner has removed what the directory's name covers. Both kinds of
-    directory can also come from a compaction that had nothing to merge.
+    the rows are gone once the cleaner has removed what the directory's name covers. So are rows
+    below an empty base of another engine. All of these directories can also come from a writer that
+    had nothing to merge or to replace.
 
     Args:
         state: the location's snapshot.
         path: the location's path in the metastore.
     """
-    cleaned = tuple(d for d in state.empty_compactions if d not in state.rows_hive_will_drop)
+    cleaned = tuple(d for d in state.empty_directories if d not in state.above_rows)
     if path.isascii():
         return cleaned
     unread = (d for d in state.of_rows if d.directory.visibility_txn and not d.files)

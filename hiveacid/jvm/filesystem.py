@@ -13,9 +13,9 @@ from typing import NamedTuple, TypeVar
 from pyspark.sql import SparkSession
 
 from hiveacid.acid.layout import (
-    ACID_VERSION_FILE,
     HIDDEN,
     METADATA_FILE,
+    SEEN_HIDDEN_NAMES,
     ListedFile,
     Listing,
     try_parse_directory,
@@ -197,17 +197,18 @@ class _Location:
     files: list[ListedFile] = field(default_factory=list)
     directories: list[str] = field(default_factory=list)
     data_formats: dict[str, str] = field(default_factory=dict)
-    compacted: list[_Directory] = field(default_factory=list)
+    acid: list[_Directory] = field(default_factory=list)
     without_files: set[str] = field(default_factory=set)
     is_missing: bool = False
     error: JavaError | None = None
 
-    def compacted_without_data(self) -> list[_Directory]:
-        """Return the directories of compactions in which no file was found."""
-        if not self.compacted:
+    def acid_without_data(self) -> list[_Directory]:
+        """Return the bases and deltas in which no file was found."""
+        if not self.acid:
             return []
-        known = {file.relative.partition("/")[0] for file in self.files} | self.data_formats.keys()
-        return [directory for directory in self.compacted if directory.relative not in known]
+        found = (*(file.relative for file in self.files), *self.data_formats)
+        known = {relative.partition("/")[0] for relative in found}
+        return [directory for directory in self.acid if directory.relative not in known]
 
     def listing(self, location: str) -> Listing:
         """Return the listing of the location."""
@@ -255,22 +256,23 @@ class _Lister:
             for batch, statuses in self._listed(level, self._names):
                 below.extend(self._sort_in(batch, statuses))
             level = [directory for directory in below if directory.location.error is None]
-        self._look_for_version_files(found)
+        self._look_for_hidden_files(found)
         return [
             it.listing(location) if it.error is None else it.error
             for location, it in zip(locations, found, strict=True)
         ]
 
-    def _look_for_version_files(self, found: Iterable[_Location]) -> None:
-        """Look for `_orc_acid_version` where a compaction left no other file."""
-        doubtful = [directory for it in found for directory in it.compacted_without_data()]
+    def _look_for_hidden_files(self, found: Iterable[_Location]) -> None:
+        """Look for the hidden files that Hive 4 sees, in bases and deltas without another file."""
+        doubtful = [directory for it in found for directory in it.acid_without_data()]
         if not doubtful:
             return
         for directory in doubtful:
             directory.location.without_files.add(directory.relative)
-        for batch, statuses in self._listed(doubtful, re.escape(ACID_VERSION_FILE)):
-            for parent, _, _ in _by_parent(batch, statuses):
-                parent.location.without_files.discard(parent.relative)
+        for batch, statuses in self._listed(doubtful, SEEN_HIDDEN_NAMES):
+            for parent, _, (_, length, _) in _by_parent(batch, statuses):
+                if length != DIRECTORY:
+                    parent.location.without_files.discard(parent.relative)
 
     def _roots(
         self, found: Sequence[_Location], locations: Sequence[str], may_be_missing: bool
@@ -325,9 +327,8 @@ class _Lister:
             elif length == DIRECTORY:
                 parent.location.directories.append(child)
                 below = _Directory(parent.location, child, path)
-                acid = None if parent.relative else try_parse_directory(child)
-                if acid is not None and acid.visibility_txn:
-                    parent.location.compacted.append(below)
+                if not parent.relative and try_parse_directory(child) is not None:
+                    parent.location.acid.append(below)
                 yield below
             else:
                 parent.location.files.append(ListedFile(child, path, length, time))

@@ -473,6 +473,12 @@ class MetastoreClient:
             return HiveSql(server.version, chosen == "true", hive_views)
         return HiveSql(server.version, server.sorts_nulls_last, hive_views).with_chosen_order()
 
+    def version(self) -> str:
+        """Return the version that the metastore reports; each Apache Hive 3 reports 3.0."""
+        return self._channel.repeatable(
+            "getVersion", "the server", lambda thrift: thrift.getVersion()
+        )
+
     def server_info(self) -> ServerInfo:
         """Return the metastore's abilities and settings. Opens no transaction.
 
@@ -483,9 +489,7 @@ class MetastoreClient:
             supports_write_ids = True
         except WriteIdsNotSupportedError:
             supports_write_ids = False
-        version = self._channel.repeatable(
-            "getVersion", "the server", lambda thrift: thrift.getVersion()
-        )
+        version = self.version()
         min_history_write_ids = self._is_true(MIN_HISTORY_WRITE_IDS, "false")
         if min_history_write_ids and version.startswith("4.0."):
             self._refuse_if_forgetful(version)

@@ -365,8 +365,23 @@ class ServerInfo:
 
     @property
     def _is_hive_4(self) -> bool:
-        major = self.version.partition(".")[0]
-        return major.isdecimal() and int(major) >= 4
+        return _is_hive_4(self.version)
+
+
+def lists_files(version: str) -> bool | None:
+    """Whether a Hive of the version lists files to find bases and deltas, as Hive 4 does.
+
+    Apache Hive 3 lists directories. None for other vendors' releases of it, which may have taken
+    over Hive 4's listing.
+    """
+    if _is_hive_4(version):
+        return True
+    return False if _APACHE_HIVE_3.fullmatch(version) else None
+
+
+def _is_hive_4(version: str) -> bool:
+    major = version.partition(".")[0]
+    return major.isdecimal() and int(major) >= 4
 
 
 HIVE_4_0, HIVE_3_1 = "4.0", "3.1"

@@ -13,7 +13,7 @@ from hiveacid.acid.location_writes import LocationWrites, Write, compactions, lo
 from hiveacid.acid.write_ids import ValidTxnList
 from hiveacid.errors import UnreadableTableError
 from hiveacid.jvm.filesystem import list_locations
-from hiveacid.reader.locations import check_there
+from hiveacid.reader.locations import as_hive_lists, check_listed_alike, check_there
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.read import has_rows
 from hiveacid.snapshots.tables import UnlockedTable
@@ -101,6 +101,8 @@ def find_last_write(
         try:
             listings = list_locations(spark, [storage.location for storage in seen.storages])
             check_there(seen, listings)
+            check_listed_alike(seen, listings)
+            listings = as_hive_lists(seen, listings)
             writes = [location_writes(it, seen.write_ids, seen.valid_txns) for it in listings]
             if not _has_compacted(listings, seen.valid_txns, valid_txns()):
                 return last_write(writes, _data_in(spark, seen, footers))

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from hiveacid.acid.layout import ListedFile, Listing, is_export_directory, is_union_directory
+from hiveacid.acid.layout import (
+    ListedFile,
+    Listing,
+    hidden_part,
+    is_export_directory,
+    is_union_directory,
+)
 from hiveacid.acid.selection import AcidState, Skipped, select, without_originals
 from hiveacid.errors import UnreadableTableError
 from hiveacid.metastore.models import StorageDescriptor
-from hiveacid.snapshots.tables import PinnedTable, UnlockedTable
+from hiveacid.snapshots.tables import HiveListing, PinnedTable, UnlockedTable
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,11 @@ class Location:
     def rows_hive_will_drop(self) -> list[str]:
         """Directories that a compaction left empty (`ReadPlan.rows_hive_will_drop`)."""
         return [f"{self.path}/{empty.directory.name}" for empty in self.state.rows_hive_will_drop]
+
+    @property
+    def ignored_directories(self) -> list[str]:
+        """Directories without files whose names cover rows (`ReadPlan.ignored_directories`)."""
+        return [f"{self.path}/{it.directory.name}" for it in self.state.ignored_directories]
 
     @property
     def uncommitted_compactions(self) -> list[tuple[str, int]]:
@@ -87,11 +98,13 @@ def locations(pinned: PinnedTable, listings: Sequence[Listing]) -> list[Location
     """Select the snapshot of each listing, in the order of `pinned.storages`.
 
     Raises:
-        UnreadableTableError: see `acid.selection.select` and `check_there`; or two partitions share
-            files.
+        UnreadableTableError: see `acid.selection.select`, `check_there` and `check_listed_alike`;
+            or two partitions share files.
     """
     check_there(pinned, listings)
     _check_apart(pinned, listings)
+    check_listed_alike(pinned, listings)
+    listings = as_hive_lists(pinned, listings)
     states = [select(listing, pinned.write_ids, pinned.valid_txns) for listing in listings]
     if pinned.table.is_insert_only and not pinned.shows_originals:
         states = [without_originals(state) for state in states]
@@ -123,6 +136,74 @@ def check_there(pinned: UnlockedTable, listings: Sequence[Listing]) -> None:
             "directory again.",
             code="HIVEACID_LOCATION_NOT_VISIBLE",
         )
+
+
+def as_hive_lists(table: UnlockedTable, listings: Sequence[Listing]) -> list[Listing]:
+    """Return the listings with the bases and deltas that Hive finds in them.
+
+    A directory without files counts for a Hive that lists directories.
+    """
+    return [
+        replace(listing, without_files=frozenset())
+        if table.listing_of(listing.location) is HiveListing.DIRECTORIES
+        else listing
+        for listing in listings
+    ]
+
+
+def check_listed_alike(table: UnlockedTable, listings: Sequence[Listing]) -> None:
+    """Refuse locations that Hive 4 and Hive 3.1 show differently, where neither answer will do.
+
+    Hive 4 shows no row below a hidden directory. All other readers show the rows, so an empty table
+    would hide a mistake. Directories without files are refused only if it is not known what the
+    metastore's Hive lists.
+
+    Raises:
+        UnreadableTableError: there is such a location, and it has files to read.
+    """
+    for listing in listings:
+        lists = table.listing_of(listing.location)
+        if lists is HiveListing.DIRECTORIES:
+            continue
+        hidden = hidden_part(_directory_of(listing))
+        if hidden is not None and _files(table, listing):
+            raise UnreadableTableError(
+                f"{table.table.name} has rows in {listing.location}. Hive 4 shows none of them, "
+                f"because the name {hidden} in the path is hidden; Hive 3.1 and Spark show them. "
+                "Move the directory to a path without such a name, and set the location to it "
+                "(ALTER TABLE … SET LOCATION).",
+                code="HIVEACID_HIDDEN_LOCATION",
+            )
+        if lists is HiveListing.UNKNOWN and listing.without_files:
+            by_directory = replace(listing, without_files=frozenset())
+            if _files(table, listing) != _files(table, by_directory):
+                names = ", ".join(sorted(listing.without_files))
+                raise UnreadableTableError(
+                    f"{table.table.name} has directories in {listing.location} without a visible "
+                    f"file: {names}. In Hive 3.1 they replace what their names cover, in Hive 4 "
+                    "they do not count; what holds for the metastore's Hive is not known. TRUNCATE "
+                    "the table there, or run a major compaction.",
+                    code="HIVEACID_DIRECTORY_WITHOUT_FILES",
+                )
+
+
+def _directory_of(listing: Listing) -> str:
+    """Return the path of a location as the file system gives it, with its scheme."""
+    if not listing.files:
+        return listing.location
+    first = listing.files[0]
+    return first.path.removesuffix(f"/{first.relative}")
+
+
+def _files(table: UnlockedTable, listing: Listing) -> set[ListedFile]:
+    """Return the files that a snapshot of a location has.
+
+    Original files of insert-only tables are not among them: what Hive lists has no effect on them.
+    """
+    state = select(listing, table.write_ids, table.valid_txns)
+    files = {file for directory in state.directories for file in directory.files}
+    originals = () if table.table.is_insert_only else state.originals
+    return files.union(originals, (it.file for it in state.open_files))
 
 
 def _check_apart(pinned: UnlockedTable, listings: Sequence[Listing]) -> None:

@@ -70,10 +70,11 @@ class ReadPlan:
 
     `rows_hive_will_drop` are the paths of directories that a Hive compaction left empty although
     there were rows to compact; Hive's cleaner will remove these rows. `missing` are the locations
-    that do not exist. `ignored_files` are the files of an insert-only table outside any base and
-    delta, which Hive does not show. `uncommitted_compactions` are the directories of compactions
-    that the snapshot does not see yet, with their transactions. `deleted_rows` caches the delete
-    events for all users of the plan.
+    that do not exist. `ignored_directories` are the paths of other directories without a file that
+    Hive sees, next to rows that their names cover; Hive shows these rows. `ignored_files` are the
+    files of an insert-only table outside any base and delta, which Hive does not show.
+    `uncommitted_compactions` are the directories of compactions that the snapshot does not see yet,
+    with their transactions. `deleted_rows` caches the delete events for all users of the plan.
     """
 
     pinned: PinnedTable
@@ -82,6 +83,7 @@ class ReadPlan:
     skipped: tuple[Skipped, ...]
     rows_hive_will_drop: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    ignored_directories: tuple[str, ...] = ()
     ignored_files: tuple[ListedFile, ...] = ()
     uncommitted_compactions: tuple[tuple[str, int], ...] = ()
     deleted_rows: DeletedRows = field(default_factory=DeletedRows, compare=False, repr=False)
@@ -104,6 +106,9 @@ class ReadPlan:
                 path for one in locations for path in one.rows_hive_will_drop
             ),
             missing=tuple(one.path for one in locations if one.listing.is_missing),
+            ignored_directories=tuple(
+                path for one in locations for path in one.ignored_directories
+            ),
             ignored_files=tuple(file for one in locations for file in one.state.ignored_files),
             uncommitted_compactions=tuple(
                 it for one in locations for it in one.uncommitted_compactions

@@ -78,6 +78,23 @@ class ReadWarnings:
                 "check its settings. Otherwise drop the partitions, or create the directories."
             )
 
+    def warn_of_ignored_directories(self, name: TableName, directories: Sequence[str]) -> None:
+        """Warn of directories without files that hide rows in Hive 3.1, but not in Hive 4.
+
+        Args:
+            name: the table.
+            directories: see `ReadPlan.ignored_directories`.
+        """
+        if directories and self._is_first(name, "ignored directories"):
+            logger.warning(
+                "[HIVEACID_WARN_DIRECTORY_WITHOUT_FILES] "
+                f"{name} has no visible file in {first_few(directories, _SHOWN)}, as Impala's "
+                "TRUNCATE leaves a base. Hive 4 shows the rows that the name covers, and they are "
+                "read; Hive 3.1 and Impala do not show them. To end the difference, TRUNCATE the "
+                "table in Hive if the rows must go, or run a major compaction there if they must "
+                "stay."
+            )
+
     def warn_of_ignored_files(self, name: TableName, files: Sequence[ListedFile]) -> None:
         """Warn of files of an insert-only table that Hive does not show.
 

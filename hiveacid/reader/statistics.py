@@ -12,6 +12,7 @@ from hiveacid.acid.selection import AcidState, select
 from hiveacid.acid.write_ids import NO_OPEN_ID
 from hiveacid.jvm.filesystem import list_locations
 from hiveacid.metastore.models import Partition, Table
+from hiveacid.reader.locations import as_hive_lists
 from hiveacid.snapshots.tables import UnlockedTable
 
 
@@ -63,7 +64,8 @@ def list_states(spark: SparkSession, seen: UnlockedTable) -> list[AcidState]:
     Raises:
         UnreadableTableError: a location cannot be listed, or has directories that are not Hive's.
     """
-    listings = list_locations(spark, [storage.location for storage in seen.storages])
+    found = list_locations(spark, [storage.location for storage in seen.storages])
+    listings = as_hive_lists(seen, found)
     return [select(listing, seen.write_ids, seen.valid_txns) for listing in listings]
 
 

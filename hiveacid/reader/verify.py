@@ -33,6 +33,7 @@ from hiveacid.reader.verify_result import (
     DeleteEvents,
     Verification,
     count_problems,
+    directory_problems,
     file_problems,
     name_problems,
     numbering_problems,
@@ -58,7 +59,7 @@ def verify(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> Ver
     plan = plan_read(spark, pinned, footers)
     # Hive's cleaner may remove files meanwhile that no snapshot needs.
     still_there = {f.path for listing in list_locations(spark, paths) for f in listing.files}
-    problems = list(file_problems(plan, before, still_there))
+    problems = [*directory_problems(plan), *file_problems(plan, before, still_there)]
 
     shown = _count_reading_all(to_dataframe(spark, plan))
     orc = [file for file in plan.data if file.columns is not None]

@@ -115,6 +115,24 @@ def _and_more(count: int) -> Iterator[str]:
         yield f"  and {count - SHOWN} more"
 
 
+def directory_problems(plan: ReadPlan) -> Iterator[str]:
+    """Yield directories that Hive 3.1 and 4 disagree on, and those that make Hive fail."""
+    for path in plan.ignored_directories:
+        yield (
+            f"{path} has no visible file: Hive 4 shows the rows that its name covers, Hive 3.1 "
+            "does not"
+        )
+    seen = set()
+    for delete in plan.deletes:
+        directory, number = delete.file.path.rpartition("/")[0], bucket_of_file(delete.file.name)
+        if (directory, number) in seen:
+            yield (
+                f"{directory} has two files of bucket {number}, as of two attempts of one task: "
+                "Hive 4 fails on the table (Duplicate key)"
+            )
+        seen.add((directory, number))
+
+
 def file_problems(
     plan: ReadPlan, listings: Iterable[Listing], still_there: Set[str]
 ) -> Iterator[str]:

@@ -17,7 +17,13 @@ from hiveacid.metastore.event_log import read_table_events
 from hiveacid.metastore.models import HiveView, LockState, Table, TableName
 from hiveacid.snapshots.concurrent_ddl import UnexplainedWriteIds, check_unchanged
 from hiveacid.snapshots.locks import LockWait, acquire_shared_read
-from hiveacid.snapshots.tables import FileSettings, OrcColumns, PinnedTable, unseen_writes
+from hiveacid.snapshots.tables import (
+    FileSettings,
+    HiveListing,
+    OrcColumns,
+    PinnedTable,
+    unseen_writes,
+)
 from hiveacid.snapshots.transaction import SnapshotSettings, Transaction
 
 KEEP_EVERY_FILE = 0
@@ -211,6 +217,7 @@ class LockedTables:
                 gregorian=files[name].counts_in_gregorian(server),
                 parquet_time_zone=files[name].parquet_time_zone,
                 shows_originals=table.is_insert_only and shows_originals,
+                hive_listing=HiveListing.of(server.version),
                 deletes_by_number=server.finds_deletes_by_number or table.is_bucketed,
                 scratch=self.scratch,
                 unseen=unseen_writes(self._client, table, valid_txns),

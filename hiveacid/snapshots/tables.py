@@ -15,7 +15,14 @@ from hiveacid.acid.write_ids import (
 from hiveacid.errors import InvalidSettingError, UnreadableTableError
 from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.client import MetastoreClient
-from hiveacid.metastore.models import Partition, ServerInfo, StorageDescriptor, Table, TableName
+from hiveacid.metastore.models import (
+    Partition,
+    ServerInfo,
+    StorageDescriptor,
+    Table,
+    TableName,
+    lists_files,
+)
 
 
 class OrcColumns(Enum):
@@ -54,6 +61,26 @@ class OrcColumns(Enum):
                 code="HIVEACID_INVALID_ORC_COLUMNS",
             )
         return cls(setting)
+
+
+class HiveListing(Enum):
+    """What Hive lists to find the bases and deltas of a location.
+
+    `FILES` has no directory without a visible file, and no file below a hidden directory, also if
+    that is above the location. `UNKNOWN` refuses locations in which it makes a difference.
+    """
+
+    FILES = "files"
+    DIRECTORIES = "directories"
+    UNKNOWN = "unknown"
+
+    @classmethod
+    def of(cls, version: str) -> HiveListing:
+        """Return the value for a metastore of the version."""
+        by_files = lists_files(version)
+        if by_files is None:
+            return cls.UNKNOWN
+        return cls.FILES if by_files else cls.DIRECTORIES
 
 
 _CALENDARS = ("file", "gregorian")
@@ -107,13 +134,15 @@ class FileSettings:
 class UnlockedTable:
     """Metadata of a table, and the transaction and write ids that were committed at one moment.
 
-    `partitions` is empty for an unpartitioned table.
+    `partitions` is empty for an unpartitioned table. `hive_listing` holds for file systems other
+    than HDFS (`listing_of`).
     """
 
     table: Table
     partitions: tuple[Partition, ...]
     write_ids: ValidWriteIdList
     valid_txns: ValidTxnList
+    hive_listing: HiveListing = field(default=HiveListing.FILES, kw_only=True)
 
     @property
     def storages(self) -> list[StorageDescriptor]:
@@ -121,6 +150,17 @@ class UnlockedTable:
         if self.table.partition_keys:
             return [partition.storage for partition in self.partitions]
         return [self.table.storage]
+
+    def listing_of(self, location: str) -> HiveListing:
+        """Return what Hive lists in a location.
+
+        On HDFS, Hive 4 lists the directories of full-ACID tables, to get the ids of files. It does
+        not if a session sets `hive.orc.splits.include.fileid` to false.
+        """
+        is_hdfs = location.startswith("hdfs:")
+        if self.table.is_full_acid and is_hdfs and self.hive_listing is HiveListing.FILES:
+            return HiveListing.DIRECTORIES
+        return self.hive_listing
 
 
 def look_up_unlocked(
@@ -135,6 +175,7 @@ def look_up_unlocked(
     Raises:
         MetastoreError: the metastore could not be asked.
     """
+    hive_listing = HiveListing.of(client.version())
     valid_txns = client.get_valid_txns()
     tables = {n: t for n, t in client.get_tables(names).items() if t.is_transactional}
     write_ids = client.get_valid_write_ids(tables, valid_txns)
@@ -144,6 +185,7 @@ def look_up_unlocked(
             client.get_partitions(name) if table.partition_keys else (),
             write_ids[name],
             valid_txns,
+            hive_listing=hive_listing,
         )
         for name, table in tables.items()
     }

@@ -8,13 +8,15 @@ from hiveacid.errors import UnreadableTableError
 TXNS = ValidTxnList(100, frozenset({90}))
 
 
-def listing(times, formats=()):
+def listing(times, formats=(), without_files=()):
     """A location with a file of each path; a path without a time is an empty directory."""
     files = tuple(
         ListedFile(path, f"/t/{path}", 9, time) for path, time in times.items() if time is not None
     )
     names = {path.partition("/")[0] for path in times if "/" in path or times[path] is None}
-    return Listing("/t", files, tuple(sorted(names)), dict(formats))
+    return Listing(
+        "/t", files, tuple(sorted(names)), dict(formats), without_files=frozenset(without_files)
+    )
 
 
 def found(times, high_watermark=9, open_=(), aborted=(), formats=()):
@@ -55,6 +57,12 @@ def test_an_overwrite_hides_what_was_there_before():
     # An aborted one does not.
     aborted = {"delta_1_1_0000/bucket_00000": 10, "base_2/bucket_00000": 20}
     assert found(aborted, aborted={2}) == ({1: 10}, ())
+
+
+def test_a_base_that_hive_does_not_see_hides_nothing():
+    listed = listing({"delta_1_1_0000/bucket_00000": 10, "base_2": None}, without_files=["base_2"])
+    writes = location_writes(listed, ValidWriteIdList(9), TXNS)
+    assert [(write.write_id, write.time) for write in writes.known] == [(1, 10)]
 
 
 def test_original_files_are_the_first_write():

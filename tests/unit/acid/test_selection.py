@@ -173,6 +173,27 @@ def test_what_a_compaction_covers_and_has_not_taken_in_is_to_be_lost(emptied, th
     assert [lost.directory.name for lost in state.rows_hive_will_drop] == [emptied] * is_lost
 
 
+@pytest.mark.parametrize("unseen", ["base_2", "delta_1_2", "delta_1_2_0000", "delta_2_2_0000"])
+def test_a_directory_without_a_visible_file_covers_nothing_in_hive_4(unseen):
+    """`base_2/_empty` of Impala's TRUNCATE: integration/test_directories.py."""
+    listed = listing("delta_1_1_0/b", "delta_2_2_0/b", without_files=[unseen])
+    assert chosen(listed, write_ids(2)) == (None, ["delta_1_1_0", "delta_2_2_0"], [], [])
+    state = select(listed, write_ids(2), ALL_TXNS)
+    assert [(it.relative, it.reason) for it in state.skipped] == [
+        (unseen, "it has no file that Hive sees")
+    ]
+    # An INSERT without rows leaves the last one.
+    covers_others = unseen != "delta_2_2_0000"
+    assert [it.directory.name for it in state.ignored_directories] == [unseen] * covers_others
+    assert state.rows_hive_will_drop == ()
+
+
+def test_a_directory_without_files_next_to_nothing_that_it_covers_is_usual():
+    listed = listing("delta_3_3_0/b", directories=["delta_2_2_0"], without_files=["base_2"])
+    state = select(listed, write_ids(3, aborted=[1]), ALL_TXNS)
+    assert (state.ignored_directories, len(state.empty_directories)) == ((), 1)
+
+
 def test_a_compaction_with_hives_hidden_file_alone_covers_what_it_took_in():
     listed = listing("delta_1_1_0/b", "delta_2_2_0/b", directories=["delta_1_2_v0000020"])
     assert chosen(listed, write_ids(2))[1] == ["delta_1_2_v0000020"]

@@ -408,6 +408,21 @@ def test_a_directory_that_the_cleaner_is_removing_has_lost_nothing():
     assert (change.kind, change.loss) == (Kind.UNCHANGED, None)
 
 
+def test_what_the_cleaner_removes_below_an_empty_base_is_noticed():
+    """The base of Impala's TRUNCATE, which Hive 4 does not see."""
+    old, emptied = ["delta_1_1_0", "delta_3_3_0"], without_files("base_2")
+    kept = [*old, emptied]
+    assert compared(valid(3), valid(3), old, kept).loss is None
+    change = compared(valid(3), valid(3), kept, [emptied, "delta_3_3_0"])
+    assert "base_2 has no file that Hive 4 sees" in change.loss.what
+
+
+def test_an_insert_without_rows_is_no_loss():
+    old, new = ["delta_1_1_0"], ["delta_1_1_0", without_files("delta_2_2_0")]
+    assert compared(valid(2), valid(2), old, new).loss is None
+    assert compared(valid(1), valid(2), old, new).loss is None
+
+
 def test_a_compaction_of_aborted_writes_alone_has_lost_nothing():
     ids = valid(3, aborted=[2, 3])
     old, new = ["delta_1_1_0"], ["delta_1_1_0", without_files("delta_2_3_v0000009")]

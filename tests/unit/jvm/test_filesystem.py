@@ -4,6 +4,7 @@ from types import SimpleNamespace
 import pytest
 from py4j.protocol import Py4JJavaError
 
+from hiveacid.acid import layout
 from hiveacid.acid.layout import Listing
 from hiveacid.errors import UnreadableTableError
 from hiveacid.jvm import filesystem
@@ -61,6 +62,22 @@ def test_a_location_that_fails_among_others_is_looked_at_by_itself(monkeypatch):
         Listing("file:/t", ()),
         Listing("file:/u", ()),
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_seen"),
+    [
+        ("_orc_acid_version", True),
+        ("_orc_acid_version.crc", True),
+        ("_metadata_acid", True),
+        ("_empty", False),
+        ("_SUCCESS", False),
+        (".x", False),
+        ("._orc_acid_version", False),
+    ],
+)
+def test_hidden_names_that_hive_4_sees(name, is_seen):
+    assert bool(re.fullmatch(layout.SEEN_HIDDEN_NAMES, name)) == is_seen
 
 
 @pytest.mark.parametrize("name", ["_orc_acid_version", "_metadata_acid_2", ".hive-staging_1"])

@@ -1,16 +1,20 @@
 """What the self-check makes of listings, footers and counts."""
 
+from dataclasses import replace
+
 from hiveacid.acid.layout import BucketProperty, ListedFile, Listing
 from hiveacid.acid.selection import Skipped
 from hiveacid.acid.write_ids import ValidTxnList, ValidWriteIdList
 from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
+from hiveacid.reader.deletes import DeleteFile
 from hiveacid.reader.plan import DataFile, ReadPlan, RowPositions
 from hiveacid.reader.verify_result import (
     SHOWN,
     DeleteEvents,
     Verification,
     count_problems,
+    directory_problems,
     file_problems,
     name_problems,
     numbering_problems,
@@ -46,6 +50,26 @@ def problems(planned, *files, gone=()):
     listing = Listing("file:/t", tuple(map(listed, files)))
     still_there = {listed(file).path for file in files if file not in gone}
     return list(file_problems(planned, [listing], still_there))
+
+
+def test_directories_on_which_the_releases_of_hive_differ_are_named():
+    planned = replace(plan([]), ignored_directories=("file:/t/base_2",))
+    assert list(directory_problems(planned)) == [
+        "file:/t/base_2 has no visible file: Hive 4 shows the rows that its name covers, Hive 3.1 "
+        "does not"
+    ]
+
+
+def test_two_files_of_one_bucket_with_delete_events_are_named():
+    def deletes(*files):
+        found = tuple(DeleteFile(listed(file), 0, 1, False, None) for file in files)
+        return list(directory_problems(replace(plan([]), deletes=found)))
+
+    first, second = (f"delete_delta_2_2_0000/bucket_00000_{i}" for i in range(2))
+    other = "delete_delta_2_2_0000/bucket_00001_0", "delete_delta_2_2_0001/bucket_00000_0"
+    assert deletes(first, *other) == []
+    (problem,) = deletes(first, *other, second)
+    assert problem.startswith("file:/t/delete_delta_2_2_0000 has two files of bucket 0")
 
 
 def test_a_listed_file_is_read_or_skipped_by_its_own_or_its_directorys_name():

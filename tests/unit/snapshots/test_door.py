@@ -243,13 +243,14 @@ class TestTable:
             data=(data,),
             rows_hive_will_drop=emptied,
             missing=("file:/t/p=9",),
+            ignored_directories=("file:/t/p=3/base_0000002",),
             ignored_files=outside,
         )
         with take("shop.orders") as snapshot:
             for _ in range(2):
                 snapshot.table("shop.orders")
             assert snapshot.rows_hive_will_drop == {ORDERS: emptied}
-        cut, lost, missing, hidden = warnings
+        cut, lost, missing, unseen, hidden = warnings
         assert cut.startswith(
             "[HIVEACID_WARN_NANOSECONDS_CUT] shop.orders has timestamps with nano"
         )
@@ -261,6 +262,10 @@ class TestTable:
         assert missing.startswith(
             "[HIVEACID_WARN_PARTITION_WITHOUT_DIRECTORY] "
             "shop.orders has partitions without a directory: file:/t/p=9. "
+        )
+        assert unseen.startswith(
+            "[HIVEACID_WARN_DIRECTORY_WITHOUT_FILES] "
+            "shop.orders has no visible file in file:/t/p=3/base_0000002, as Impala's TRUNCATE "
         )
         assert hidden.startswith(
             "[HIVEACID_WARN_IGNORED_FILES] "
