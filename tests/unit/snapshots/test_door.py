@@ -48,7 +48,15 @@ SPARK, OTHER = Session(), Session(ansi="true")
 
 
 @pytest.fixture
-def take(metastore, monkeypatch):
+def gated(monkeypatch):
+    """The sessions that got the gate."""
+    found = []
+    monkeypatch.setattr(api, "install_gate", found.append)
+    return found
+
+
+@pytest.fixture
+def take(metastore, monkeypatch, gated):
     """Takes snapshots of the fake metastore."""
     monkeypatch.setattr(api, "MetastoreClient", lambda uri, timeout, security: metastore.client())
 
@@ -81,6 +89,14 @@ def warnings(monkeypatch):
     said = []
     monkeypatch.setattr(engine.ReadWarnings.__init__.__globals__["logger"], "warning", said.append)
     return said
+
+
+def test_each_session_that_reads_gets_the_gate(take, planned, gated):
+    other = object()
+    with take("shop.orders") as snapshot:
+        assert gated == [SPARK]
+        snapshot.table("shop.orders", spark=other)
+    assert gated == [SPARK, other]
 
 
 def test_what_is_public_is_there():

@@ -83,6 +83,7 @@ def started(monkeypatch):
     monkeypatch.setattr(driver, "_started", None)
     monkeypatch.setattr(driver.SparkContext, "_active_spark_context", None)
     monkeypatch.setattr(driver, "SparkSession", MagicMock())
+    monkeypatch.setattr(driver, "install_gate", MagicMock())
     # Which Spark's file systems tell: tests/functional/test_process.py.
     monkeypatch.setattr(driver, "_is_same_directory", lambda *_: False)
     return settings
