@@ -19,7 +19,7 @@ from hiveacid.changes.change_feed import as_change_feed, check_feed_names, plan_
 from hiveacid.changes.commit_times import commit_times, find_point
 from hiveacid.changes.history import History, look_back
 from hiveacid.changes.plan import ChangePlan, plan_before_images, plan_changes
-from hiveacid.changes.rows import deleted_rows, inserted_rows
+from hiveacid.changes.rows import deleted_rows, inserted_rows, no_changes
 from hiveacid.changes.state import SourceState
 from hiveacid.errors import HistoryLostError, MetastoreError, UnreadableTableError
 from hiveacid.formatting import pluralize
@@ -221,6 +221,11 @@ class SnapshotEngine(RunSnapshot):
         """Return a DataFrame with the columns of a table and no row. Takes no lock."""
         with casts_as_hive(spark):
             return no_rows(spark, table_columns(table))
+
+    def change_columns_of(self, spark: SparkSession, table: Table) -> DataFrame:
+        """Return a DataFrame with the columns of a table's changes and no row. Takes no lock."""
+        with casts_as_hive(spark):
+            return no_changes(spark, table_columns(table))
 
     def verify(self, spark: SparkSession, name: TableName) -> Verification:
         """Check the files of a table, and that the reader shows their rows. Takes a shuffle.

@@ -59,7 +59,8 @@ FULL = [
         "integration/test_dbt_run.py",
     ],
     [
-        # How Spark divides files, and a relation with another session.
+        # How Spark divides files, a relation with another session, and the nodes of Spark's plans.
+        "tests/functional/test_cross_row_operators.py",
         "tests/functional/test_raw_row_ids.py",
         "tests/functional/test_state_stores.py::TestPlain::test_rows_are_appended_with_their_state",
     ],

@@ -28,7 +28,7 @@ from hiveacid.changes.current_source import location_names
 from hiveacid.changes.diff import Kind
 from hiveacid.changes.plan import CHANGE_TYPE, ROW_ID, WRITE_ID, ChangePlan
 from hiveacid.formatting import quoted
-from hiveacid.reader.columns import table_columns
+from hiveacid.reader.columns import TableColumns, table_columns
 from hiveacid.reader.deletes import (
     BUCKET,
     PARTITION,
@@ -75,6 +75,14 @@ def inserted_rows(spark: SparkSession, plan: ChangePlan) -> DataFrame:
     return _live_rows(spark, plan.added).union(grown) if plan.added.data else grown
 
 
+def no_changes(
+    spark: SparkSession, columns: TableColumns, change_type: str = "insert"
+) -> DataFrame:
+    """Return an empty DataFrame with the columns of changes of a table with these columns."""
+    names = map(quoted, columns.names)
+    return no_rows(spark, columns).select(*names, *_change_columns(change_type))
+
+
 def deleted_row_ids(spark: SparkSession, plan: ChangePlan) -> DataFrame:
     """Return the seen rows that were deleted since, without the table's columns."""
     deleted = _deleted(spark, plan)
@@ -100,7 +108,7 @@ def deleted_rows(
     deleted = _deleted(spark, plan)
     rows = full_acid_rows(spark, images, columns, row_ids=True)
     if rows is None or deleted is None:
-        return no_rows(spark, columns).select(*names, *_change_columns("delete"))
+        return no_changes(spark, columns, "delete")
     found = _found(spark, plan, images, rows, deleted)
     kind, write_id = ("insert", WRITE_ID_COLUMN) if as_inserted else ("delete", _DELETER)
     change = _change_columns(kind, F.col(write_id), _row_id(plan.pinned))
@@ -155,7 +163,7 @@ def _live_rows(spark: SparkSession, read: ReadPlan) -> DataFrame:
         rows = insert_only_rows(spark, read, columns, write_ids=True)
         row_id = F.lit(None)
     if rows is None:
-        return no_rows(spark, columns).select(*names, *_change_columns("insert"))
+        return no_changes(spark, columns)
     return rows.select(*names, *_change_columns("insert", F.col(WRITE_ID_COLUMN), row_id))
 
 

@@ -6,19 +6,22 @@ unchanged nodes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
-from hiveacid.jvm.bulk import parameter_types
+from hiveacid.jvm.bulk import bulk_of, parameter_types
 from hiveacid.jvm.java_types import Expression, JavaObject, JavaSession, LogicalPlan
 from hiveacid.jvm.py4j import each, java, scala_map, scala_seq_of
 from hiveacid.spark_versions import version_of
 
 _CATALYST = "org.apache.spark.sql.catalyst"
 _LOGICAL_RDD = "org.apache.spark.sql.execution.LogicalRDD$"
+_TREE_NODE = f"{_CATALYST}.trees.TreeNode"
+_QUERY_PLAN = f"{_CATALYST}.plans.QueryPlan"
 Node = TypeVar("Node", bound=JavaObject)
 """Case class: a plan, an expression, or a field of either."""
 
@@ -85,6 +88,75 @@ def leaves(plan: LogicalPlan) -> Iterator[LogicalPlan]:
     """
     for root in (plan, *each(plan.subqueriesAll())):
         yield from each(root.collectLeaves().distinct())
+
+
+@dataclass(frozen=True)
+class PlanTree:
+    """Shape of a plan and of the subqueries in its expressions. Nodes are numbered; the root is 0.
+
+    Attributes:
+        kinds: the name of each node's class, such as `Project`.
+        inputs: the children of each node.
+        subqueries: the roots of the subqueries in the expressions of each node.
+        nodes: a `java.util.List` of the nodes.
+    """
+
+    kinds: Sequence[str]
+    inputs: Sequence[tuple[int, ...]]
+    subqueries: Sequence[tuple[int, ...]]
+    nodes: JavaObject | None = field(default=None, compare=False, repr=False)
+
+    def node(self, number: int) -> LogicalPlan:
+        """Return a node by its number."""
+        assert self.nodes is not None
+        return LogicalPlan(self.nodes.get(number))
+
+    def of_kind(self, kind: str) -> list[int]:
+        """Return the numbers of the nodes of a class."""
+        return [number for number, other in enumerate(self.kinds) if other == kind]
+
+
+def tree_of(spark: SparkSession, plan: LogicalPlan) -> PlanTree:
+    """Return the shape of a plan. Costs a few calls to the JVM for each level of subqueries."""
+    bulk = bulk_of(spark)
+    nodes = java(spark.sparkContext, "java.util.ArrayList")()
+    add = bulk.method("java.util.ArrayList", "add", "boolean", ["Object"])
+    # `foreach` visits a node before its children.
+    collect = bulk.implement("scala.Function1", add.bindTo(nodes))
+    size = bulk.method("scala.collection.Seq", "size", "int")
+    class_of = bulk.method("Object", "getClass", "Class")
+    kinds_of = bulk.strings(bulk.then(class_of, bulk.method("Class", "getSimpleName", "String")))
+    count_inputs = bulk.integers(bulk.then(bulk.property_of(_TREE_NODE, "children"), size))
+    count_subqueries = bulk.integers(bulk.then(bulk.property_of(_QUERY_PLAN, "subqueries"), size))
+    kinds: list[str] = []
+    inputs: list[tuple[int, ...]] = []
+    subqueries: list[tuple[int, ...]] = []
+    plan.foreach(collect)
+    while len(kinds) < nodes.size():
+        first = len(kinds)
+        added = nodes.subList(first, nodes.size()).toArray()
+        kinds += kinds_of(added)
+        inputs += _inputs(first, count_inputs(added))
+        for index, count in enumerate(count_subqueries(added)):
+            roots = []
+            for root in each(added[index].subqueries()) if count else ():
+                roots.append(nodes.size())
+                root.foreach(collect)
+            subqueries.append(tuple(roots))
+    return PlanTree(kinds, inputs, subqueries, nodes)
+
+
+def _inputs(first: int, counts: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return the children of nodes that follow each other as `foreach` visits them.
+
+    `first` is the number of the first node; `counts` are the numbers of children.
+    """
+    found: list[tuple[int, ...]] = []
+    without_parent: list[int] = []
+    for index in reversed(range(len(counts))):
+        found.append(tuple(without_parent.pop() for _ in range(counts[index])))
+        without_parent.append(first + index)
+    return found[::-1]
 
 
 def replaced(

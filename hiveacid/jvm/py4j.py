@@ -126,6 +126,14 @@ class MethodHandles:
         """Return a public method of `owner`; its first argument is the object itself."""
         return self._lookup.findVirtual(self.class_(owner), name, self._type(returns, takes))
 
+    def property_of(self, owner: str, name: str) -> MethodHandle:
+        """Return a public method without arguments, whatever it returns.
+
+        The type of a Scala sequence in a signature depends on the version of Scala.
+        """
+        found = self.class_(owner).getMethod(name, self._array("Class", []))
+        return self._lookup.unreflect(found)
+
     def static(
         self, owner: str, name: str, returns: str, takes: Sequence[str] = ()
     ) -> MethodHandle:

@@ -13,12 +13,14 @@ from typing import Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
+from hiveacid.jvm.java_types import LogicalPlan
 from hiveacid.jvm.plans import execution_of
 from hiveacid.metastore.models import TableName
 from hiveacid.sql.gate import raw_tables_refused
 from hiveacid.sql.known_tables import KnownTables
 from hiveacid.sql.reads import AcidRead, ChangesRead, Read, tables_of
 from hiveacid.sql.relations import described_elsewhere, find_acid, find_changes
+from hiveacid.sql.row_wise import CrossRowOperator, find_cross_row
 from hiveacid.sql.statement import METADATA_ONLY, Statement, TableFunction
 from hiveacid.sql.swap import SwappedStatement, describe_table, swap
 
@@ -87,15 +89,31 @@ class Prepared(StatementReads):
                 return session.sql(self.statement.sql)
             return self.swapped.run(session)
 
-    def analyse(self, session: SparkSession) -> None:
-        """Have Spark analyse what was swapped, and run nothing.
+    def analyse(self, session: SparkSession) -> LogicalPlan | None:
+        """Return Spark's analysed plan of what was swapped, and run nothing; None without any.
 
         Raises:
             PySparkException: Spark cannot analyse it.
         """
-        if self.swapped is not None:
-            java_session = session._jsparkSession
-            execution_of(session.sparkContext, java_session, self.swapped.plan).analyzed()
+        if self.swapped is None:
+            return None
+        execution = execution_of(session.sparkContext, session._jsparkSession, self.swapped.plan)
+        return LogicalPlan(execution.analyzed())
+
+    def find_cross_row(
+        self, session: SparkSession, rows: str, table: TableName, *, is_keyed: bool
+    ) -> CrossRowOperator | None:
+        """Return the first operator that is not row-wise over a relation, and run nothing.
+
+        For the arguments see `row_wise.find_cross_row`.
+
+        Raises:
+            PySparkException: Spark cannot analyse the statement.
+        """
+        plan = self.analyse(session)
+        if plan is None:
+            return None
+        return find_cross_row(session, plan, rows, table, is_keyed=is_keyed)
 
 
 def look_at(session: SparkSession, statement: Statement, known: KnownTables) -> StatementReads:

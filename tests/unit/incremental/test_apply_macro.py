@@ -8,6 +8,7 @@ from dbt_common.clients.jinja import get_environment
 
 from dbt.adapters.hiveacid.incremental.apply import ApplyByFiles, ApplyByStatement
 from dbt.adapters.hiveacid.incremental.decision import FullRun, QuietRun
+from dbt.adapters.hiveacid.incremental.run_context import RunContext
 from tests.unit.incremental.runs import STAGE, TARGET, context, staged
 
 MACRO = Path("dbt/include/hiveacid/macros/incremental/apply_changes.sql")
@@ -85,10 +86,13 @@ def finishing(monkeypatch, kind):
     monkeypatch.setattr(kind, "finish", finish)
 
 
-def test_a_table_is_built_as_a_whole(apply_changes):
+def test_a_table_is_built_as_a_whole_from_sql_that_is_checked(apply_changes, monkeypatch):
+    checked = []
+    monkeypatch.setattr(RunContext, "check_row_wise", lambda self, sql: checked.append(sql))
     step = FullRun(context(), None, "it is new")
     step.context.statements.node.is_full_load = False
     assert apply_changes(step) == [("build", TARGET, TARGET, "select 1", step)]
+    assert checked == ["select 1"]
     assert step.context.node.is_full_load
 
 

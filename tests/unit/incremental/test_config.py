@@ -12,6 +12,7 @@ def test_defaults():
     config = of()
     assert (config.on_history_loss, config.on_multi_source) == ("full_refresh", "error")
     assert config.max_write_ids is None
+    assert config.acid_changes_row_wise == "check"
     assert config.is_plain
     assert config.mode(has_row_id=True) is Mode.OWN
 
@@ -41,6 +42,7 @@ def test_all_that_is_wrong_is_told_at_once():
             on_history_loss="ignore",
             on_multi_source="merge",
             max_write_ids=0,
+            acid_changes_row_wise=True,
             file_format="csv",
             incremental_strategy="microbatch",
         )
@@ -49,6 +51,7 @@ def test_all_that_is_wrong_is_told_at_once():
         "  - `on_history_loss` must be one of reconcile, full_refresh, error, not 'ignore'\n"
         "  - `on_multi_source` must be one of error, full_refresh, not 'merge'\n"
         "  - `max_write_ids` must be a whole number from 1 up, not 0\n"
+        "  - `acid_changes_row_wise` must be one of check, assume, not True\n"
         "  - `file_format` must be one of delta, iceberg, parquet, orc, which can keep the state "
         "of the sources with the rows, not 'csv'\n"
         "  - `incremental_strategy: microbatch` divides a run by time, acid_changes by write ids; "

@@ -92,11 +92,10 @@ def warnings(monkeypatch):
 
 
 def test_each_session_that_reads_gets_the_gate(take, planned, gated):
-    other = object()
     with take("shop.orders") as snapshot:
         assert gated == [SPARK]
-        snapshot.table("shop.orders", spark=other)
-    assert gated == [SPARK, other]
+        snapshot.table("shop.orders", spark=OTHER)
+    assert gated == [SPARK, OTHER]
 
 
 def test_what_is_public_is_there():
@@ -122,7 +121,7 @@ class TestBlock:
         assert metastore.order()[-2:] == ["heartbeat", "commit_txn"]
         assert metastore.locks == []
 
-    def test_a_secured_metastore_is_told_who_asks(self, metastore, monkeypatch):
+    def test_a_secured_metastore_is_told_who_asks(self, metastore, monkeypatch, gated):
         security, seen = hiveacid.Security(hiveacid.Kerberos()), []
 
         def make_client(uri, timeout, security):

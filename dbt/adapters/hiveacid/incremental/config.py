@@ -57,6 +57,13 @@ class IncrementalConfig:
         default=None,
         shown_default="all",
     )
+    acid_changes_row_wise: str = option(
+        "What to do when the model's SQL does not make each row from one changed row, as with "
+        "windows, `group by`, `distinct`, `limit` or a join of the table with itself: `check` "
+        "refuses the model, `assume` relies on the author.",
+        one_of("check", "assume"),
+        default="check",
+    )
     strategy: str = "append"
     file_format: str = "parquet"
     unique_key: tuple[str, ...] = ()

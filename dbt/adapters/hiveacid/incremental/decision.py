@@ -65,6 +65,11 @@ class FullRun(Step):
         self.context.node.is_full_load = True
 
     @raising_dbt_errors
+    def check_row_wise(self, sql: str) -> None:
+        """See `RunContext.check_row_wise`; `sql` is the model's SQL for the whole table."""
+        self.context.check_row_wise(sql)
+
+    @raising_dbt_errors
     def refuse_ephemerals(self) -> None:
         """Refuse to build the whole table during an incremental run.
 

@@ -145,8 +145,9 @@ class ModelRuns:
 
         Raises:
             IncrementalError: the strategy is `acid_changes` and the SQL does not read them; the SQL
-                reads them through a temporary view; or it reads other sources that change.
-            DbtDatabaseError: Spark cannot parse the SQL.
+                reads them through a temporary view; it reads other sources that change; or it is
+                not row-wise.
+            DbtDatabaseError: Spark cannot parse or analyse the SQL.
         """
         services = self._services
         node, models = services.statements.node, services.invocation.models
@@ -175,9 +176,11 @@ class ModelRuns:
             key=lambda source: (source.table, str(source.options)),
         )
         _check_others(first.model, [maker.model for maker in more], others)
+        context = RunContext(services, first.model, first.plans, tuple(others))
+        context.check_row_wise(compiled_code)
         node.changes = first.model.changes
         models[first.model.changes] = WholeSource(first.model, first.plans)
-        return ModelRun(RunContext(services, first.model, first.plans, tuple(others)))
+        return ModelRun(context)
 
     def build_in_place(
         self,

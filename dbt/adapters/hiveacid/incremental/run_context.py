@@ -10,11 +10,13 @@ from dbt_common.invocation import get_invocation_id
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
+from dbt.adapters.hiveacid.errors import IncrementalError
 from dbt.adapters.hiveacid.incremental.plans import ChangesModel, SourcePlans, source_key
 from dbt.adapters.hiveacid.invocation import Invocation
 from dbt.adapters.hiveacid.node_context import NodeContext, RowMaker, Statements
 from dbt.adapters.hiveacid.relation import HiveAcidRelation, RelationCatalog, ours
 from dbt.adapters.hiveacid.sources.acid_sources import Source
+from dbt.adapters.hiveacid.sources.prepare import find_cross_row
 from dbt.adapters.hiveacid.targets.recovery import Recovery
 from dbt.adapters.hiveacid.targets.staging import Staging
 from dbt.adapters.hiveacid.targets.state import StateLookup, TargetState, next_state
@@ -96,6 +98,30 @@ class RunContext:
             TransactionLostError: naming the transaction and its tables.
         """
         self.services.invocation.check_snapshot(self.node)
+
+    def check_row_wise(self, sql: str) -> None:
+        """Refuse the model's SQL if it is not row-wise over `acid_changes`.
+
+        Raises:
+            IncrementalError: naming the operator and its place.
+            DbtDatabaseError: Spark cannot analyse the SQL.
+        """
+        model, node = self.model, self.node
+        config, sources = model.config, self.services.invocation.sources
+        if config.acid_changes_row_wise == "assume":
+            return
+        with self.statements.errors(sql):
+            found = find_cross_row(
+                node, sql, model.changes, sources, is_keyed=bool(config.unique_key)
+            )
+        if found is not None:
+            raise IncrementalError(
+                f"Model {model.name} reads acid_changes of {model.source.table} through {found} in "
+                "the compiled SQL, which needs unchanged rows, too. Later runs see changed rows "
+                "only, so the target would be wrong. Make the model `materialized: table`, or set "
+                "`acid_changes_row_wise: assume` if each row comes from one row of the table.",
+                code="HIVEACID_CHANGES_NOT_ROW_WISE",
+            )
 
     def model_rows(self, sql: str, maker: RowMaker) -> DataFrame:
         """Return the rows of the model's SQL over the changes that `maker` makes."""

@@ -26,6 +26,9 @@ from hiveacid.sql.prepare import StatementReads, look_at, prepare
 from hiveacid.sql.reads import AcidRead, ChangesRead
 from hiveacid.sql.statement import TableFunction
 
+_CHANGED_ROWS = "__hiveacid_changes"
+"""Alias of `acid_changes` in a plan that is analysed and not run."""
+
 
 def names_in(node: NodeContext, sql: str, sources: AcidSources) -> tuple[AcidNames, AcidNames]:
     """Return the ACID sources that a statement names, and the ones behind its temporary views.
@@ -93,6 +96,32 @@ def check_view(node: NodeContext, sql: str, sources: AcidSources) -> None:
         prepared.analyse(session)
 
 
+def find_cross_row(
+    node: NodeContext, sql: str, changes: ChangesOf, sources: AcidSources, *, is_keyed: bool
+) -> str | None:
+    """Return the first operator that is not row-wise over `acid_changes`, and its place.
+
+    The statement is analysed over the columns of its tables, and not run.
+
+    Args:
+        node: the node that runs the statement.
+        sql: the statement.
+        changes: the changes that it reads.
+        sources: the columns of ACID sources.
+        is_keyed: see `Prepared.find_cross_row`.
+
+    Raises:
+        HiveAcidError: a source cannot be read, or the statement cannot be run as it is.
+        PySparkException: Spark cannot analyse the statement.
+    """
+    statement = parse_with(node.session, sql)
+    node.named, node.reads, node.swapped = statement.names, frozenset(), None
+    prepared = prepare(node.session, statement, _NodeColumns(node, sources, {}, ReadLog()))
+    table = changes.source.table
+    found = prepared.find_cross_row(node.session, _CHANGED_ROWS, table, is_keyed=is_keyed)
+    return None if found is None else str(found)
+
+
 def refuse_function(session: SparkSession, sql: str, sources: AcidSources) -> None:
     """Refuse a permanent function whose body reads an ACID table.
 
@@ -157,6 +186,20 @@ class _NodeRows:
         node.reads |= {files}
         self._log.add(get_node_info().get("unique_id") or node.name, files)
         return frame
+
+
+class _NodeColumns(_NodeRows):
+    """Columns for a statement of a node, in place of rows. `acid_changes` has an alias."""
+
+    def pin(self, names: Iterable[TableName]) -> None:
+        """Pin nothing: columns take no lock."""
+
+    def rows(self, session: SparkSession, read: AcidRead) -> DataFrame:
+        """Return the columns of a table."""
+        return self.columns(session, read)
+
+    def _changes(self, changes: ChangesOf, session: SparkSession) -> DataFrame:
+        return self._sources.change_columns(session, changes.source.table).alias(_CHANGED_ROWS)
 
 
 def _source(node: NodeContext, read: AcidRead) -> Source:

@@ -92,6 +92,7 @@
   {%- set full_code = render(model['raw_code']) -%}
   {%- set names_ephemerals = '__dbt__cte__' in full_code -%}
   {%- if not model.get('extra_ctes') and not names_ephemerals -%}
+    {%- do full_run.check_row_wise(full_code) -%}
     {%- do return(full_code) -%}
   {%- endif -%}
   {%- if full_code != incremental_code -%}
