@@ -126,6 +126,14 @@ class MethodHandles:
         """Return a public method of `owner`; its first argument is the object itself."""
         return self._lookup.findVirtual(self.class_(owner), name, self._type(returns, takes))
 
+    def accessor(self, owner: str, name: str) -> MethodHandle:
+        """Return a public method without arguments, whatever it returns.
+
+        What Scala's `Seq` is in Java differs between versions of Scala.
+        """
+        method = self.class_(owner).getMethod(name, self._array("Class", []))
+        return self._lookup.unreflect(method)
+
     def static(
         self, owner: str, name: str, returns: str, takes: Sequence[str] = ()
     ) -> MethodHandle:
