@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 
+from py4j.clientserver import ClientServer
 from pyspark.errors.exceptions.captured import UnsupportedOperationException
 from pyspark.sql import SparkSession
 
@@ -109,7 +110,13 @@ def gate_open(session: SparkSession) -> Iterator[None]:
     """Let this thread's statements in the block pass: commands that Spark only makes a plan for.
 
     Spark's REFRESH TABLE and DESCRIBE of a column analyse a read of the table and never run it.
+
+    With `PYSPARK_PIN_THREAD=false` the gate stays closed, and refuses such a command: each call of
+    a Python thread may run on another thread of Java, so statements of others could pass.
     """
+    if not isinstance(session.sparkContext._gateway, ClientServer):
+        yield
+        return
     with _installing:
         is_open = _gate_of(bulk_of(session)).is_open
     is_open.set(True)

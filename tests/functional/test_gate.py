@@ -1,5 +1,6 @@
 """The gate: no plan that uses a transactional table raw gets past Spark's analysis."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from hiveacid.errors import RawAcidReferenceError
-from hiveacid.sql.gate import install_gate, raw_tables_refused
+from hiveacid.sql import gate
+from hiveacid.sql.gate import gate_open, install_gate, raw_tables_refused
 from integration.support.ungated import ungated
 
 FULL = "clustered by (id) into 2 buckets stored as orc tblproperties ('transactional'='true')"
@@ -244,6 +246,26 @@ def test_it_is_installed_once(session):
         assert of._jsparkSession.sessionState().analyzer().extendedCheckRules().size() == (
             rules.size()
         )
+
+
+def test_it_opens_for_one_thread_and_closes_after_an_error(session):
+    def is_refused(sql):
+        with pytest.raises(PySparkException, match=RAW.format("acid")):
+            session.sql(sql)
+        return True
+
+    with pytest.raises(ValueError, match="stop"), gate_open(session):
+        session.sql("refresh table gated.acid")
+        with ThreadPoolExecutor(1) as other:
+            assert other.submit(is_refused, "select * from gated.acid").result()
+        raise ValueError("stop")
+    assert is_refused("select * from gated.acid")
+
+
+def test_it_does_not_open_for_threads_that_are_not_pinned(session, monkeypatch):
+    monkeypatch.setattr(gate, "ClientServer", type("OfPinnedThreads", (), {}))
+    with gate_open(session), pytest.raises(PySparkException, match=RAW.format("acid")):
+        session.sql("refresh table gated.acid")
 
 
 def test_its_error_is_one_of_the_library(session):
