@@ -13,10 +13,12 @@ The rule is a Java method handle behind `scala.Function1`: it needs no jar and n
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 
+from py4j.clientserver import ClientServer
 from pyspark.errors.exceptions.captured import UnsupportedOperationException
 from pyspark.sql import SparkSession
 
@@ -40,11 +42,32 @@ _CATALYST = "org.apache.spark.sql.catalyst"
 _TABLE = f"{_CATALYST}.catalog.CatalogTable"
 _IDENTIFIER = f"{_CATALYST}.TableIdentifier"
 _NODE = f"{_CATALYST}.trees.TreeNode"
+_PLAN = f"{_CATALYST}.plans.QueryPlan"
+_SESSION_CATALOG = f"{_CATALYST}.catalog.SessionCatalog"
+_SESSION, _STATE = "org.apache.spark.sql.SparkSession", "org.apache.spark.sql.internal.SessionState"
 _SOURCE = "org.apache.spark.sql.execution.datasources.DataSource"
 _OPTION, _FUNCTION, _ITERATOR = "scala.Option", "scala.Function1", "scala.collection.Iterator"
-_MAP = "scala.collection.immutable.Map"
-_CREATE = "org.apache.spark.sql.execution.command.CreateTableCommand"
+_SEQ, _MAP = "scala.collection.Seq", "scala.collection.immutable.Map"
+_COMMANDS = "org.apache.spark.sql.execution.command"
+_CREATE = f"{_COMMANDS}.CreateTableCommand"
+_CHANGES = [
+    f"{_COMMANDS}.{name}Command"
+    for name in (
+        "LoadData",
+        "TruncateTable",
+        "AlterTableAddPartition",
+        "AlterTableDropPartition",
+        "AlterTableRenamePartition",
+        "AlterTableSetLocation",
+        "RepairTable",
+    )
+]
+"""Commands that change the files or the partitions of a table, which they only have the name of."""
+
 _UNSUPPORTED = "java.lang.UnsupportedOperationException"
+
+_installing = threading.Lock()
+"""Two threads would make two gates, and one of them would not be the gate that opens."""
 
 
 def install_gate(session: SparkSession) -> None:
@@ -53,16 +76,17 @@ def install_gate(session: SparkSession) -> None:
     A session that has analysed statements already gets the gate, too: its analyzer reads its check
     rules anew for each plan. Installing it twice changes nothing.
     """
-    gate, java_session = _gate_of(bulk_of(session)), session._jsparkSession
-    extensions = java_session.extensions()
-    if not extensions.buildCheckRules(java_session).contains(gate.rule):
-        extensions.injectCheckRule(gate.builder)
-    analyzer = java_session.sessionState().analyzer()
-    rules = analyzer.extendedCheckRules()
-    if not rules.contains(gate.rule):
-        declared = analyzer.getClass().getDeclaredField("extendedCheckRules")
-        declared.setAccessible(True)
-        declared.set(analyzer, scala_seq_of(session.sparkContext, [*each(rules), gate.rule]))
+    with _installing:
+        gate, java_session = _gate_of(bulk_of(session)), session._jsparkSession
+        extensions = java_session.extensions()
+        if not extensions.buildCheckRules(java_session).contains(gate.rule):
+            extensions.injectCheckRule(gate.builder)
+        analyzer = java_session.sessionState().analyzer()
+        rules = analyzer.extendedCheckRules()
+        if not rules.contains(gate.rule):
+            declared = analyzer.getClass().getDeclaredField("extendedCheckRules")
+            declared.setAccessible(True)
+            declared.set(analyzer, scala_seq_of(session.sparkContext, [*each(rules), gate.rule]))
 
 
 @contextmanager
@@ -86,8 +110,15 @@ def gate_open(session: SparkSession) -> Iterator[None]:
     """Let this thread's statements in the block pass: commands that Spark only makes a plan for.
 
     Spark's REFRESH TABLE and DESCRIBE of a column analyse a read of the table and never run it.
+
+    With `PYSPARK_PIN_THREAD=false` the gate stays closed, and refuses such a command: each call of
+    a Python thread may run on another thread of Java, so statements of others could pass.
     """
-    is_open = _gate_of(bulk_of(session)).is_open
+    if not isinstance(session.sparkContext._gateway, ClientServer):
+        yield
+        return
+    with _installing:
+        is_open = _gate_of(bulk_of(session)).is_open
     is_open.set(True)
     try:
         yield
@@ -119,12 +150,17 @@ class _Gate:
         find = bulk.with_constants(bulk.method(_NODE, "find", _OPTION, [_FUNCTION]), 1, of_node)
         for_each = bulk.method(_OPTION, "foreach", "void", [_FUNCTION])
         refuse = bulk.with_constants(for_each, 1, bulk.implement(_FUNCTION, self._refuse))
+        check = bulk.then(find, refuse)
+        # Spark gives the rule the subqueries, too, but none of a plan that it has analysed before.
+        each_of = bulk.method(_SEQ, "foreach", "void", [_FUNCTION])
+        check_each = bulk.with_constants(each_of, 1, bulk.implement(_FUNCTION, check))
+        check_all = bulk.then(
+            bulk.after(check), bulk.property_of(_PLAN, "subqueriesAll"), check_each
+        )
         is_set = bulk.static("java.util.Objects", "nonNull", "boolean", ["Object"])
         opened = bulk.method("ThreadLocal", "get", "Object").bindTo(self.is_open)
         passes = bulk.of_any(bulk.then(opened, is_set))
-        return bulk.implement(
-            _FUNCTION, bulk.choose(passes, bulk.always(None), bulk.then(find, refuse))
-        )
+        return bulk.implement(_FUNCTION, bulk.choose(passes, bulk.always(None), check_all))
 
     @cached_property
     def builder(self) -> JavaObject:
@@ -133,7 +169,30 @@ class _Gate:
 
     @cached_property
     def _fields(self) -> MethodHandle:
-        return self._bulk.method("scala.Product", "productIterator", _ITERATOR)
+        """The function from a node to its fields; the table's name in a command is the table."""
+        bulk = self._bulk
+        fields = bulk.method("scala.Product", "productIterator", _ITERATOR)
+        map_ = bulk.method(_ITERATOR, "map", _ITERATOR, [_FUNCTION])
+        look_up = bulk.choose(bulk.is_a(_IDENTIFIER), self._look_up, bulk.identity())
+        looked_up = bulk.with_constants(map_, 1, bulk.implement(_FUNCTION, look_up))
+        classes = bulk.java("java.util.HashSet")()
+        for name in _CHANGES:
+            classes.add(bulk.class_(name))
+        contains = bulk.method("java.util.Set", "contains", "boolean", ["Object"]).bindTo(classes)
+        is_change = bulk.then(bulk.method("Object", "getClass", "Class"), contains)
+        return bulk.choose(is_change, bulk.then(fields, looked_up), fields)
+
+    @cached_property
+    def _look_up(self) -> MethodHandle:
+        """The function from a name to the table in the catalog of the session that analyses."""
+        bulk = self._bulk
+        catalog = bulk.then(
+            bulk.static(_SESSION, "active", _SESSION),
+            bulk.method(_SESSION, "sessionState", _STATE),
+            bulk.method(_STATE, "catalog", _SESSION_CATALOG),
+        )
+        table = bulk.method(_SESSION_CATALOG, "getTableMetadata", _TABLE, [_IDENTIFIER])
+        return bulk.on(table, 0, catalog)
 
     @cached_property
     def _is_raw(self) -> MethodHandle:

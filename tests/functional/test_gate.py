@@ -1,11 +1,15 @@
 """The gate: no plan that uses a transactional table raw gets past Spark's analysis."""
 
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from hiveacid.errors import RawAcidReferenceError
-from hiveacid.sql.gate import install_gate, raw_tables_refused
+from hiveacid.sql import gate
+from hiveacid.sql.gate import gate_open, install_gate, raw_tables_refused
 from integration.support.ungated import ungated
 
 FULL = "clustered by (id) into 2 buckets stored as orc tblproperties ('transactional'='true')"
@@ -13,6 +17,7 @@ TABLES = {
     "acid": FULL,
     "parts": f"partitioned by (day string) {FULL}",
     "plain": "stored as parquet",
+    "days": "partitioned by (day string) stored as parquet",
 }
 
 VIEWS = (
@@ -45,9 +50,11 @@ def before(spark):
             session.sql(sql)
         raw = session.table("gated.acid")
         raw.createOrReplaceTempView("of_frame")
+        nested = session.table("gated.plain").filter("id not in (select id from gated.acid)")
+        nested.createOrReplaceTempView("of_subquery")
         # Spark alone refuses nothing, and shows no row.
         assert session.sql("select * from gated.acid").collect() == []
-    yield session, raw
+    yield session, raw, nested
     session.sql("drop view global_temp.shared")
     session.sql("drop database gated cascade")
 
@@ -57,10 +64,10 @@ def session(before):
     return before[0]
 
 
-@pytest.fixture(scope="module")
-def raw_frame(before):
-    """A DataFrame that Spark has analysed without the gate."""
-    return before[1]
+@pytest.fixture(params=["a table", "a subquery"])
+def raw_frame(request, before):
+    """A DataFrame that Spark has analysed without the gate, with the table itself or below it."""
+    return before[1] if request.param == "a table" else before[2]
 
 
 @pytest.fixture(params=["same session", "new session"])
@@ -84,6 +91,8 @@ READS = (
     "with x as (select * from gated.acid) select * from x",
     "with x as (select * from gated.acid) select 1",
     "insert into gated.plain select id from gated.acid",
+    "from gated.acid insert into gated.plain select 1 insert into gated.plain select id",
+    "describe query select * from gated.acid",
     "create table gated.made as select * from gated.acid",
     "cache table gated.acid",
     "cache table cached as select * from gated.acid",
@@ -99,12 +108,47 @@ WRITES = (
     "insert into gated.parts select 5, 'a'",
     "insert into identifier('gated.acid') select 5",
 )
+COMMANDS = (
+    "truncate table gated.acid",
+    "truncate table gated.parts partition (day = 'a')",
+    "load data local inpath '{file}' into table gated.acid",
+    "alter table gated.parts add partition (day = 'a')",
+    "alter table gated.parts drop partition (day = 'a')",
+    "alter table gated.parts partition (day = 'a') rename to partition (day = 'b')",
+    "alter table gated.parts recover partitions",
+    "alter table gated.acid set location '/nowhere'",
+    "msck repair table gated.parts",
+)
 
 
 @pytest.mark.parametrize("sql", [*READS, *WRITES])
 def test_statements(either, sql):
     with pytest.raises(PySparkException, match=RAW.format("")):
         either.sql(sql).collect()
+
+
+@pytest.mark.parametrize("sql", COMMANDS)
+def test_commands_that_change_files_are_refused_before_they_do(session, sql, tmp_path):
+    directory = session.sql("describe formatted gated.acid").filter("col_name = 'Location'")
+    written = Path(directory.first().data_type.removeprefix("file:")) / "base_1" / "bucket_00000"
+    written.parent.mkdir(exist_ok=True)
+    written.write_text("as Hive wrote it")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(PySparkException, match=RAW.format("")):
+        session.sql(sql.format(file=tmp_path / "file"))
+    assert written.exists() and not (written.parents[1] / "file").exists()
+    assert session.sql("show partitions gated.parts").collect() == []
+
+
+def test_commands_that_change_files_of_plain_tables_pass(either):
+    for sql in (
+        "alter table gated.days add partition (day = 'a')",
+        "alter table gated.days partition (day = 'a') rename to partition (day = 'b')",
+        "truncate table gated.days partition (day = 'b')",
+        "alter table gated.days drop partition (day = 'b')",
+        "msck repair table gated.days",
+    ):
+        either.sql(sql)
 
 
 MANY = ", ".join(map(str, range(1, 13)))
@@ -120,6 +164,7 @@ MANY = ", ".join(map(str, range(1, 13)))
         "select passing()",
         "create function gated.made() returns int return (select max(id) from gated.acid)",
         "execute immediate 'select * from gated.acid'",
+        "from gated.acid |> select id",
         "declare variable seen int default (select max(id) from gated.acid)",
     ],
 )
@@ -134,7 +179,7 @@ def test_statements_of_spark_4(session, sql):
         session.sql("use default")
 
 
-@pytest.mark.parametrize("view", ["temporary", "nested", "of_frame"])
+@pytest.mark.parametrize("view", ["temporary", "nested", "of_frame", "of_subquery"])
 def test_temporary_views_that_were_made_before(session, view):
     with pytest.raises(PySparkException, match=RAW.format("acid")):
         session.table(view).collect()
@@ -161,8 +206,14 @@ def test_methods_of_dataframes(session, use):
 
 
 def test_a_dataframe_that_was_made_before(session, raw_frame):
-    with pytest.raises(PySparkException, match=RAW.format("acid")):
-        raw_frame.filter("id > 1").collect()
+    for use in (
+        lambda: raw_frame.filter("id > 1"),
+        lambda: session.table("gated.plain").union(raw_frame),
+        lambda: session.sql("select * from {frame}", frame=raw_frame),
+        lambda: raw_frame.write.saveAsTable("gated.made"),
+    ):
+        with pytest.raises(PySparkException, match=RAW.format("acid")):
+            use()
 
 
 @pytest.mark.parametrize(
@@ -195,6 +246,26 @@ def test_it_is_installed_once(session):
         assert of._jsparkSession.sessionState().analyzer().extendedCheckRules().size() == (
             rules.size()
         )
+
+
+def test_it_opens_for_one_thread_and_closes_after_an_error(session):
+    def is_refused(sql):
+        with pytest.raises(PySparkException, match=RAW.format("acid")):
+            session.sql(sql)
+        return True
+
+    with pytest.raises(ValueError, match="stop"), gate_open(session):
+        session.sql("refresh table gated.acid")
+        with ThreadPoolExecutor(1) as other:
+            assert other.submit(is_refused, "select * from gated.acid").result()
+        raise ValueError("stop")
+    assert is_refused("select * from gated.acid")
+
+
+def test_it_does_not_open_for_threads_that_are_not_pinned(session, monkeypatch):
+    monkeypatch.setattr(gate, "ClientServer", type("OfPinnedThreads", (), {}))
+    with gate_open(session), pytest.raises(PySparkException, match=RAW.format("acid")):
+        session.sql("refresh table gated.acid")
 
 
 def test_its_error_is_one_of_the_library(session):

@@ -369,7 +369,7 @@ select i from {{ acid_changes(source('raw', 'there')) }}
         asked = set(empty_metastore.calls[len(before) :])
         # Neither a transaction nor a lock: these two tell what is committed.
         told = {"get_open_txns", "get_valid_write_ids"}
-        assert asked <= {"get_table_objects_by_name_req", *told}
+        assert asked <= {"get_table_objects_by_name_req", "getVersion", *told}
         manifest = get_manifest(project.project_root)
         relation_name = manifest.sources["source.test.raw.there"].relation_name
         assert relation_name == f"{project.test_schema}.there"
