@@ -47,6 +47,14 @@ class Session:
 SPARK, OTHER = Session(), Session(ansi="true")
 
 
+@pytest.fixture(autouse=True)
+def gated(monkeypatch):
+    """Sessions that were given the gate: the sessions of these tests have no JVM."""
+    gated = []
+    monkeypatch.setattr(api, "install_gate", gated.append)
+    return gated
+
+
 @pytest.fixture
 def gated(monkeypatch):
     """The sessions that got the gate."""
@@ -188,10 +196,11 @@ class TestTable:
             (_, one), (_, two) = (snapshot.table(name) for name in ("shop.orders", ORDERS))
             assert one is two and planned.listed == 1
 
-    def test_another_session_may_read(self, take, planned):
+    def test_another_session_may_read(self, take, planned, gated):
         with take("shop.orders") as snapshot:
             assert snapshot.table("shop.orders")[0] is SPARK
             assert snapshot.table("shop.orders", spark=OTHER)[0] is OTHER
+        assert gated == [SPARK, OTHER]
 
     def test_frames_are_built_with_hives_casts(self, take, planned, monkeypatch):
         settings = []
