@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date, datetime
 from functools import partial
 from types import SimpleNamespace
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hiveacid
 from hiveacid import api, engine
@@ -36,10 +38,13 @@ STATE = SourceState(
 )
 
 
-class Session:
-    """A Spark session that has nothing but settings."""
+class Session(SparkSession):
+    """A Spark session that has nothing but settings; `sparkContext` tells that it runs."""
+
+    conf = sparkContext = None
 
     def __init__(self, ansi="false"):
+        self.sparkContext = SimpleNamespace(_jsc=object())
         self.settings = {"spark.sql.ansi.enabled": ansi}
         self.conf = SimpleNamespace(get=self.settings.get, set=self.settings.__setitem__)
 
@@ -188,6 +193,131 @@ class TestBlock:
     def test_a_name_without_its_database_is_refused(self, take, name):
         with pytest.raises(InvalidSettingError, match="Write it as database.table"):
             take(name)
+
+
+URI = "thrift://metastore:9083"
+
+
+class TestWrongArguments:
+    """What the issue "Nothing raw, nothing shifted, nothing silently wrong" reports, part 7."""
+
+    def test_one_table_stands_for_a_list_of_one(self, metastore, take, monkeypatch):
+        monkeypatch.setattr(api, "MetastoreClient", lambda *args, **kw: metastore.client())
+        for tables in ("shop.orders", ORDERS):
+            with hiveacid.snapshot(SPARK, URI, tables) as snapshot:
+                assert snapshot.report().write_ids.keys() == {ORDERS}
+
+    @pytest.mark.parametrize("auth", [hiveacid.Kerberos(), hiveacid.Jwt("a"), None])
+    def test_a_way_to_authenticate_stands_for_its_settings(self, metastore, monkeypatch, auth):
+        seen = []
+
+        def make_client(uri, timeout, security):
+            seen.append(security)
+            return metastore.client()
+
+        monkeypatch.setattr(api, "MetastoreClient", make_client)
+        with hiveacid.snapshot(SPARK, URI, ["shop.orders"], security=auth):
+            pass
+        assert set(seen) == {hiveacid.Security(auth)}
+
+    @pytest.mark.parametrize(
+        ("security", "written"),
+        [
+            ("kerberos", "security=hiveacid.Kerberos()."),
+            ("LDAP", "security=hiveacid.Password(user, password)."),
+            ("s3cret", "security=hiveacid.Kerberos(), or another class of the library."),
+            (hiveacid.Kerberos, "security=hiveacid.Kerberos()."),
+            (hiveacid.Tls(), 'security=hiveacid.Security(tls=hiveacid.Tls("ca.pem")).'),
+            (True, "security=hiveacid.Kerberos(), or another class of the library."),
+        ],
+    )
+    def test_other_settings_of_security_are_refused(self, security, written):
+        with pytest.raises(InvalidSettingError) as error:
+            hiveacid.snapshot(SPARK, URI, ["shop.orders"], security=security)
+        assert error.value.code == "HIVEACID_INVALID_SECURITY"
+        assert error.value.message.endswith(f"Write {written}")
+        assert "s3cret" not in error.value.message
+
+    @pytest.mark.parametrize("given", [{"auth": "kerberos"}, {"tls": True}])
+    def test_parts_of_security_are_checked(self, given):
+        with pytest.raises(InvalidSettingError, match=r"Write hiveacid\.(Kerberos|Tls)\(\)"):
+            hiveacid.Security(**given)
+
+    @pytest.mark.parametrize(
+        ("arguments", "code"),
+        [
+            ((URI, SPARK, ["shop.orders"]), "HIVEACID_INVALID_ARGUMENT"),
+            ((None, URI, ["shop.orders"]), "HIVEACID_INVALID_ARGUMENT"),
+            ((SPARK, ["shop.orders"], URI), "HIVEACID_INVALID_TABLE_NAME"),
+            ((SPARK, [URI], ["shop.orders"]), "HIVEACID_INVALID_METASTORE_URI"),
+            ((SPARK, URI, [("shop", "orders")]), "HIVEACID_INVALID_TABLE_NAME"),
+            ((SPARK, URI, None), "HIVEACID_INVALID_TABLE_NAME"),
+        ],
+    )
+    def test_arguments_in_another_order(self, arguments, code):
+        with pytest.raises(InvalidSettingError) as error:
+            hiveacid.snapshot(*arguments)
+        assert error.value.code == code
+
+    @pytest.mark.parametrize(
+        ("given", "code"),
+        [
+            ({"lock_timeout": "60"}, "HIVEACID_INVALID_DURATION"),
+            ({"lock_timeout": None}, "HIVEACID_INVALID_DURATION"),
+            ({"lock_timeout": float("nan")}, "HIVEACID_INVALID_DURATION"),
+            ({"heartbeat_interval": "60"}, "HIVEACID_INVALID_DURATION"),
+            ({"open_files_limit": True}, "HIVEACID_INVALID_DURATION"),
+            ({"metastore_timeout": "60"}, "HIVEACID_INVALID_DURATION"),
+            ({"metastore_timeout": -1}, "HIVEACID_INVALID_DURATION"),
+            ({"orc_columns": 1}, "HIVEACID_INVALID_ARGUMENT"),
+            ({"old_dates": {"shop.orders": 1}}, "HIVEACID_INVALID_ARGUMENT"),
+            ({"parquet_time_zone": ["UTC"]}, "HIVEACID_INVALID_ARGUMENT"),
+            ({"footer_cache": 1}, "HIVEACID_INVALID_ARGUMENT"),
+            ({"scratch_directory": 1}, "HIVEACID_INVALID_ARGUMENT"),
+            ({"description": None}, "HIVEACID_INVALID_ARGUMENT"),
+            ({"hive_views": 4.0}, "HIVEACID_INVALID_HIVE_VIEWS"),
+        ],
+    )
+    def test_options_of_another_type(self, take, given, code):
+        with pytest.raises(InvalidSettingError) as error:
+            take("shop.orders", **given)
+        assert error.value.code == code
+
+    @pytest.mark.parametrize("since", [datetime(2026, 1, 31), date(2026, 1, 31), 1.5, True, [1]])
+    def test_changes_have_a_state_or_a_write_id(self, take, since):
+        with take("shop.orders") as snapshot, pytest.raises(InvalidSettingError) as error:
+            snapshot.changes("shop.orders", since=since)
+        assert error.value.code == "HIVEACID_INVALID_SINCE"
+
+    def test_methods_refuse_other_types(self, take):
+        with take("shop.orders") as snapshot:
+            for wrong in (
+                lambda: snapshot.table(1),
+                lambda: snapshot.table("shop.orders", spark="local[1]"),
+                lambda: snapshot.table("shop.orders", "day=1"),
+                lambda: snapshot.table("shop.orders", timestamp_as_of=date(2026, 1, 31)),
+                lambda: snapshot.changes("shop.orders", until="3"),
+                lambda: snapshot.changes("shop.orders", max_write_ids=1.5),
+                lambda: snapshot.table_changes("shop.orders", "1"),
+                lambda: snapshot.table_changes("shop.orders", 1, datetime(2026, 1, 31)),
+                lambda: snapshot.sql(1),
+                lambda: snapshot.sql("select :a", "a"),
+                lambda: snapshot.verify(None),
+            ):
+                with pytest.raises(InvalidSettingError):
+                    wrong()
+
+    def test_a_stopped_session_is_named(self, take):
+        session = Session()
+        with hiveacid.snapshot(session, URI, []) as snapshot:
+            session.sparkContext._jsc = None
+            for use in (
+                lambda: snapshot.table("shop.orders"),
+                lambda: hiveacid.snapshot(session, URI, ["shop.orders"]),
+            ):
+                with pytest.raises(InvalidSettingError, match="session has been stopped") as error:
+                    use()
+                assert error.value.code == "HIVEACID_SPARK_STOPPED"
 
 
 class TestTable:
