@@ -41,7 +41,8 @@ class Kerberos:
         keytab: path of the file with the keys of `principal`. Tickets are taken, and renewed, in
             memory.
         server_principal: the whole principal of the metastore as hive-site.xml has it
-            (`hive/_HOST@REALM`), if its host is not the one in `metastore_uri`.
+            (`hive/_HOST@REALM`), if its host is not the one in `metastore_uri`. `_HOST` stands for
+            the canonical name of the host in `metastore_uri`, in lower case, as in Hive.
 
     Raises:
         InvalidSettingError: only one of `principal` and `keytab` is given.
@@ -55,7 +56,7 @@ class Kerberos:
     def __post_init__(self) -> None:
         if (self.keytab is None) != (self.principal is None):
             raise InvalidSettingError(
-                "kerberos_principal and kerberos_keytab go together: the keytab has the keys of "
+                "`principal` and `keytab` of Kerberos go together: the keytab has the keys of "
                 "the principal. Set both, or neither to use the ticket cache.",
                 code="HIVEACID_INVALID_KERBEROS_SETTINGS",
             )
@@ -91,7 +92,7 @@ class Jwt:
     def __post_init__(self) -> None:
         if (self.token is None) == (self.file is None):
             raise InvalidSettingError(
-                "A JWT comes from token or from token_file: set one of the two.",
+                "A Jwt takes `token` or `file`: set one of the two.",
                 code="HIVEACID_INVALID_JWT_SETTINGS",
             )
 
@@ -182,7 +183,7 @@ class Security:
         if self.http_path is not None and not isinstance(self.auth, Jwt | UserName | None):
             raise InvalidSettingError(
                 f"{type(self.auth).__name__} does not work over HTTP: a Hive metastore that "
-                "speaks HTTP takes a JWT or a user name. Leave out the HTTP transport.",
+                "speaks HTTP takes a JWT or a user name. Leave out `http_path` of Security.",
                 code="HIVEACID_AUTH_NOT_OVER_HTTP",
             )
 

@@ -303,7 +303,7 @@ class TestTls:
                 "Could not connect to the Hive metastore. Tried:\n"
                 f"  {uri}: its TLS certificate is not trusted: unable to get local issuer "
                 "certificate\n"
-                "Set ssl_ca_file to a PEM file with the certificate of the authority that has "
+                "Set `ca_file` of Tls to a PEM file with the certificate of the authority that has "
                 "signed the metastore's."
             )
 
@@ -315,7 +315,7 @@ class TestTls:
             f"  {server.uri}: its TLS certificate is not trusted: IP address mismatch, "
             "certificate is not valid for '127.0.0.1'\n"
             "Use in metastore_uri a host name that the certificate has, or set "
-            "ssl_check_hostname to false."
+            "Tls(check_hostname=False)."
         )
         assert ask(server.uri, Security(tls=Tls(ca, check_hostname=False))) == LONG
 
@@ -327,7 +327,10 @@ class TestTls:
         uri = f"thrift://127.0.0.1:{listener.getsockname()[1]}"
         with listener:
             message = refusal(uri, Security(tls=Tls(str(tmp_path / "no.pem"))))
-            assert "no.pem cannot be read: No such file or directory\nCheck ssl_ca_file" in message
+            assert (
+                "no.pem cannot be read: No such file or directory\nCheck `ca_file` of Tls"
+                in message
+            )
             message = refusal(uri, Security(tls=Tls(str(tmp_path / "empty.pem"))))
             assert "empty.pem has no certificates in the form of PEM" in message
 
@@ -337,9 +340,9 @@ class TestAnotherProtocolThanTheServers:
 
     def test_plain_at_tls(self, start):
         server = start(alert)
-        expected = "it speaks TLS, and this client plain Thrift. Set auth, use_ssl"
+        expected = "it speaks TLS, and this client plain Thrift. Set `security` (in a profile auth"
         assert expected in refusal(server.uri, Security())
-        assert "it speaks TLS\nSet auth, use_ssl" in refusal(server.uri, Security(UserName("dbt")))
+        assert "it speaks TLS\nSet `security` as" in refusal(server.uri, Security(UserName("dbt")))
 
     def test_plain_at_sasl(self, start):
         server = start(partial(sasl_server.plain, passwords=PASSWORDS))
@@ -354,13 +357,16 @@ class TestAnotherProtocolThanTheServers:
         assert refusal(server.uri, Security(Password("dbt", "s3cret"))) == (
             "Could not connect to the Hive metastore. Tried:\n"
             f"  {server.uri}: it asks for no login: it speaks plain Thrift\n"
-            "Set auth to none, or check that metastore_uri is the secured metastore."
+            "Leave the login out of `security`, or check that metastore_uri is the secured "
+            "metastore."
         )
 
     def test_sasl_at_tls_and_http(self, start):
         server = start(alert)
         wrong = Security(Password("dbt", "s3cret"))
-        assert "it does not answer in SASL, it speaks TLS\nSet auth" in refusal(server.uri, wrong)
+        assert "it does not answer in SASL, it speaks TLS\nSet `security`" in refusal(
+            server.uri, wrong
+        )
         assert "it does not answer in SASL, it speaks HTTP" in refusal(start(jetty).uri, wrong)
 
     def test_tls_at_plain_sasl_and_http(self, start, http_metastore):
@@ -368,14 +374,14 @@ class TestAnotherProtocolThanTheServers:
         hangs_up = start(hang_up)
         for uri in (sasl.uri, hangs_up.uri, http_metastore()):
             assert (
-                f"{uri}: it does not answer in TLS\nLeave out use_ssl if the metastore's "
+                f"{uri}: it does not answer in TLS\nLeave out `tls` of Security if the metastore's "
                 "hive.metastore.use.SSL is false."
             ) in refusal(uri, Security(tls=Tls()))
 
     def test_http_at_sasl(self, start):
         server = start(partial(sasl_server.plain, passwords=PASSWORDS))
         message = refusal(server.uri, Security(http_path="metastore"))
-        assert "it does not answer in HTTP\nLeave out use_http_transport" in message
+        assert "it does not answer in HTTP\nLeave out `http_path` of Security" in message
 
 
 def jetty(handle: socket.socket) -> None:
@@ -521,10 +527,10 @@ class TestHttp:
 
     def test_a_user_where_a_token_is_asked_for_and_a_wrong_path(self, http_metastore):
         uri = http_metastore("token")
-        assert "It requires authentication: set auth, e.g. to jwt" in refusal(
+        assert "It requires authentication: set `security`, such as Jwt(token)" in refusal(
             uri, Security(http_path="metastore")
         )
-        assert "it answers HTTP 404 Not Found\nCheck http_path" in refusal(
+        assert "it answers HTTP 404 Not Found\nCheck `http_path`" in refusal(
             uri, Security(http_path="thrift")
         )
 
@@ -535,7 +541,7 @@ class TestHttp:
 
     def test_a_file_without_a_token(self, tmp_path):
         message = refusal("thrift://127.0.0.1:1", Security(Jwt(file=str(tmp_path / "none"))))
-        assert "none cannot be read: No such file or directory\nCheck token_file" in message
+        assert "none cannot be read: No such file or directory\nCheck `file` of Jwt" in message
 
 
 class TestSettings:
@@ -720,6 +726,10 @@ class TestKerberosWithoutAKdc:
             ('Cannot find KDC for realm "B"', "krb5.conf"),
             ("Client 'x@A' not found in Kerberos database", "export the keytab again"),
             ("Clock skew too great", "NTP"),
+            ("Clock skew too great in KDC reply of realm EXAMPLE.COM", "NTP"),
+            ("Preauthentication failed", "The keytab is stale"),
+            ("Decrypt integrity check failed", "The keytab is stale"),
+            ("Keytab contains no suitable keys for dbt@A", "The KDC refuses `principal`"),
             ("Anything else", "KRB5_TRACE"),
         ],
     )
