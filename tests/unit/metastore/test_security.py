@@ -737,6 +737,71 @@ class TestKerberosWithoutAKdc:
         assert advice in kerberos_advice(reason)
 
 
+class TestHostOfThePrincipal:
+    """`_HOST` stands for the canonical name of the host, as in Hadoop's `SecurityUtil`."""
+
+    @pytest.fixture
+    def names(self, monkeypatch):
+        """Addresses by name, and names by address."""
+        addresses = {"hms": ["10.0.0.1"], "HMS-1.Example.com": ["10.0.0.1", "10.0.0.2"]}
+        addresses["spoofed"], addresses["number"] = ["10.0.0.3"], ["10.0.0.4"]
+        reverse = {"10.0.0.1": "HMS-1.Example.com", "10.0.0.3": "HMS-1.Example.com"}
+
+        def getaddrinfo(host, port, **kind):
+            if host not in addresses:
+                raise socket.gaierror("unknown host")
+            v6 = [(socket.AF_INET6, 1, 6, "", ("::1", 0, 0, 0))]
+            return v6 + [(socket.AF_INET, 1, 6, "", (it, 0)) for it in addresses[host]]
+
+        def getnameinfo(address, flags):
+            if address[0] not in reverse:
+                raise socket.gaierror("no name")
+            return reverse[address[0]], "0"
+
+        monkeypatch.setattr(kerberos.socket, "getaddrinfo", getaddrinfo)
+        monkeypatch.setattr(kerberos.socket, "getnameinfo", getnameinfo)
+
+    @pytest.mark.parametrize(
+        ("host", "expected"),
+        [
+            ("hms", "hive/hms-1.example.com@EXAMPLE.COM"),
+            ("spoofed", "hive/spoofed@EXAMPLE.COM"),
+            ("number", "hive/number@EXAMPLE.COM"),
+            ("Unknown", "hive/unknown@EXAMPLE.COM"),
+        ],
+    )
+    def test_the_canonical_name_in_lower_case(self, names, host, expected):
+        settings = Kerberos(server_principal="hive/_HOST@EXAMPLE.COM")
+        assert kerberos.server_principal(settings, host) == expected
+
+    @pytest.mark.parametrize("given", [None, "hive/lb@A", "my_HOST/a@A", "hive/_HOST", "_HOST@A"])
+    def test_any_other_principal_stays(self, names, given):
+        assert kerberos.server_principal(Kerberos(server_principal=given), "hms") == given
+
+    def test_errors_name_the_host(self, names, monkeypatch):
+        class Failing:
+            def __init__(self, *of):
+                pass
+
+            def step(self, token):
+                raise HandshakeError("Kerberos: Server not found in Kerberos database", "")
+
+        monkeypatch.setattr(kerberos, "Context", Failing)
+        monkeypatch.setattr(kerberos, "Name", lambda text, of_principal: text)
+        by_host = KerberosMechanism(Kerberos(server_principal="hive/_HOST@A"), "hms")
+        with pytest.raises(HandshakeError) as error:
+            by_host.start()
+        assert error.value.reason == (
+            "Kerberos: Server not found in Kerberos database (the metastore's principal, by _HOST: "
+            "hive/hms-1.example.com@A)"
+        )
+        assert "ticket for hive/hms-1.example.com@A is" in by_host.explain_refusal("")
+        of_service = KerberosMechanism(Kerberos(), "hms")
+        with pytest.raises(HandshakeError, match="database$"):
+            of_service.start()
+        assert "ticket for hive/hms is" in of_service.explain_refusal("")
+
+
 def test_a_declared_error_passes_through_a_login(start):
     def get_database(name):
         raise ttypes.NoSuchObjectException(name)
