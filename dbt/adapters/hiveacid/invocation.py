@@ -198,7 +198,7 @@ class Invocation:
             )
 
     def explain_missing_tables(self, names: Iterable[tuple[str, ...]]) -> str:
-        """Explain the sources among `names`, one of which Spark could not find."""
+        """Explain the sources among `names`, which Spark could not find."""
         return explain_missing_tables(names, self.tables, self._metastore_uri)
 
     def vanished_file(self, message: str) -> VanishedFileError:

@@ -2,6 +2,7 @@
 
 import multiprocessing
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 
@@ -24,6 +25,7 @@ from dbt.adapters.hiveacid.errors import (
 )
 from dbt.adapters.hiveacid.metadata import freshness, schemas
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.sources.missing import missing_among
 from dbt.adapters.hiveacid.sources.read_log import FilesRead
 from dbt.adapters.hiveacid.targets import staging
 from hiveacid.acid.layout import ListedFile
@@ -224,11 +226,43 @@ def test_freshness_is_in_utc_whatever_the_sessions_clock(adapter, monkeypatch):
     assert adapter._create_freshness_response(None, one)["max_loaded_at"].year == 1
 
 
-def test_a_raw_name_that_only_the_sources_metastore_knows_is_explained(adapter, monkeypatch):
+def test_a_raw_name_that_only_the_sources_metastore_knows_is_explained(
+    adapter, manifest, monkeypatch
+):
     monkeypatch.setattr(adapter.run.tables, "asked_for", lambda: {ORDERS: TABLE})
     told = adapter.run.explain_missing_tables([("shop", "orders")])
     assert told.startswith("[HIVEACID_SOURCE_NOT_IN_SPARK] shop.orders is a source. ")
     assert "has it as a transactional table" in told and "run all others in Hive." in told
+
+
+def test_a_missing_model_is_not_called_a_source(adapter, manifest, monkeypatch):
+    other = replace(ORDERS, table="model")
+    monkeypatch.setattr(adapter.run.tables, "asked_for", lambda: {ORDERS: None, other: None})
+    told = adapter.run.explain_missing_tables([("shop", "orders"), ("shop", "model")])
+    assert told.startswith("[HIVEACID_SOURCE_NOT_IN_SPARK] shop.orders is a source. The metastore ")
+    assert "shop.model" not in told
+    monkeypatch.setattr(adapter.run.tables, "asked_for", lambda: {other: TABLE})
+    told = adapter.run.explain_missing_tables([("shop", "model")])
+    assert told.startswith("[HIVEACID_SOURCE_NOT_IN_SPARK] shop.model is no source. The metastore ")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ({"relationName": "`missing_table`"}, []),
+        ({"relationName": "`Raw`.`t1`"}, [("raw", "T1")]),
+        ({"relationName": "`spark_catalog`.`raw`.`t1`"}, [("raw", "T1")]),
+        ({"relationName": "`lake`.`raw`.`t1`"}, []),
+        ({"schemaName": "`spark_catalog`.`raw`"}, [("raw", "T1")]),
+        ({"schemaName": "`marts`"}, []),
+        ({}, [("raw", "T1"), ("x",)]),
+    ],
+)
+def test_only_the_table_that_sparks_error_names_is_missing(parameters, expected):
+    """`{{ source('raw', 't1') }} join missing_table`: Spark has the source."""
+    error = PySparkException("not found")
+    error.getMessageParameters = lambda: parameters
+    assert missing_among(error, [("raw", "T1"), ("x",)]) == expected
 
 
 def test_sources_of_the_selected_nodes_are_foreseen(adapter, manifest, monkeypatch):
