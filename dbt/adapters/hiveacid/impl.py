@@ -15,7 +15,7 @@ import agate
 from dbt.adapters.base.impl import FreshnessResponse
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
-from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.contracts.connection import AdapterResponse, Connection
 from dbt.adapters.contracts.macros import MacroResolverProtocol
 from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.events.logging import AdapterLogger
@@ -30,6 +30,7 @@ from dbt.adapters.hiveacid.command_hooks import HooksOfAdapter
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.dbt_process import (
     NodeEvents,
+    OwningCommand,
     TerminationHandler,
     find_command,
     install_log_handler,
@@ -88,6 +89,7 @@ class HiveAcidAdapter(SparkAdapter):
 
     def __init__(self, config: Any, mp_context: SpawnContext) -> None:
         super().__init__(config, mp_context)
+        self._command = OwningCommand()
         install_log_handler()
         self._project = Project(self._manifest)
         command = find_command()
@@ -159,13 +161,27 @@ class HiveAcidAdapter(SparkAdapter):
 
     @raising_dbt_errors
     def cleanup_connections(self) -> None:
-        """Close the connections and end the run's transaction. May be called again."""
+        """Close the connections and end the run's transaction. May be called again.
+
+        Raises:
+            AdapterError: another dbt command calls it while the adapter's own command runs.
+        """
+        self._command.refuse_another()
         try:
             super().cleanup_connections()
         finally:
             self.run.end()
             self._events.remove()
             self._termination.remove()
+
+    def acquire_connection(self, name: str | None = None) -> Connection:
+        """Return this thread's connection.
+
+        Raises:
+            AdapterError: the thread works for another dbt command than the adapter.
+        """
+        self._command.refuse_another()
+        return super().acquire_connection(name)
 
     @raising_dbt_errors
     def execute_macro(self, *args: Any, **kwargs: Any) -> Any:

@@ -1,16 +1,19 @@
 """The adapter without Spark and without a metastore: what it answers from what it knows."""
 
 import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 
+import click
 import pytest
 from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt.adapters.sql import SQLAdapter
+from dbt.cli.main import cli
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 from pyspark.errors import PySparkException
@@ -20,6 +23,7 @@ from dbt.adapters.hiveacid import HiveAcidAdapter, HiveAcidCredentials, impl, in
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.errors import (
     AcidByDefaultError,
+    AdapterError,
     PythonModelError,
     UndescribedTargetError,
 )
@@ -75,6 +79,34 @@ def manifest(adapter):
     manifest = SimpleNamespace(sources={"source.orders": source}, nodes={"model.m": node})
     adapter.set_macro_resolver(manifest)
     return manifest
+
+
+def test_another_command_of_the_process_does_not_end_the_first_ones_connections(monkeypatch):
+    """dbt's next command begins by cleaning the adapters up, on its own thread."""
+    run = click.Context(cli.commands["run"], parent=click.Context(cli), info_name="run")
+    docs = click.Context(cli.commands["docs"], parent=click.Context(cli), info_name="docs")
+
+    def refused(use):
+        with docs, pytest.raises(AdapterError) as error:
+            use()
+        return error.value
+
+    with run:
+        adapter = make_adapter()
+        ended = []
+        monkeypatch.setattr(adapter.run, "end", lambda: ended.append(True))
+        with ThreadPoolExecutor(1) as other:
+            for use in (adapter.cleanup_connections, adapter.acquire_connection):
+                error = other.submit(refused, use).result()
+                assert error.code == "HIVEACID_ONE_COMMAND_AT_A_TIME"
+                assert "`dbt docs` cannot run while `dbt run` runs" in str(error)
+            # A node of the run has no command on its thread.
+            other.submit(adapter.acquire_connection, "model.m").result()
+        assert ended == []
+        adapter.cleanup_connections()
+    with docs:
+        adapter.cleanup_connections()
+    assert ended == [True, True]
 
 
 def test_what_is_no_acid_source_has_dbt_sparks_columns(adapter, monkeypatch):
