@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import agate
 from dbt.adapters.base.impl import FreshnessResponse
-from dbt.adapters.base.relation import BaseRelation
+from dbt.adapters.base.relation import BaseRelation, SchemaSearchMap
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse, Connection
 from dbt.adapters.contracts.macros import MacroResolverProtocol
-from dbt.adapters.contracts.relation import RelationType
+from dbt.adapters.contracts.relation import RelationConfig, RelationType
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter
@@ -442,6 +442,18 @@ class HiveAcidAdapter(SparkAdapter):
         """Return the comments to set for a model's documented columns, as literals in SQL."""
         comments = new_comments(self.connections.session(), relation, columns)
         return {name: text_literal(comment) for name, comment in comments.items()}
+
+    def _get_catalog_schemas(self, relation_configs: Iterable[RelationConfig]) -> SchemaSearchMap:
+        """Return the schemas of the docs' catalog, each once.
+
+        dbt makes a group of schemas for each quoting of a source, and dbt-spark takes one group.
+        """
+        groups = super()._get_catalog_schemas(relation_configs)
+        merged = SchemaSearchMap()
+        for group, schemas in groups.items():
+            same = next((it for it in merged if it.database == group.database), group)
+            merged.setdefault(same, set()).update(schemas)
+        return merged
 
     @raising_dbt_errors
     def _get_one_catalog(

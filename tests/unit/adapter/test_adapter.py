@@ -7,9 +7,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 
+import agate
 import click
 import pytest
 from dbt.adapters.contracts.relation import RelationType
+from dbt.adapters.spark import impl as spark_impl
 from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt.adapters.sql import SQLAdapter
@@ -240,6 +242,31 @@ def test_a_schema_of_another_catalog_is_emptied_before_it_is_dropped(adapter, mo
     monkeypatch.setattr(SQLAdapter, "drop_schema", lambda _, relation: dropped.append(relation))
     adapter.drop_schema(lake)
     assert dropped == [*tables, lake]
+
+
+def test_docs_take_sources_of_any_quoting(adapter, monkeypatch):
+    """`quoting: {schema: true, identifier: true}` on one source of several."""
+    quoted = {"schema": True, "identifier": True, "database": True}
+    relations = [
+        adapter.Relation.create(schema="shop", identifier="orders"),
+        adapter.Relation.create(schema="Shop", identifier="items", quote_policy=quoted),
+        adapter.Relation.create(schema="lake", identifier="a", quote_policy={"schema": True}),
+    ]
+    listed = []
+
+    class Executor(ThreadPoolExecutor):
+        def submit_connected(self, adapter, name, function, *args):
+            return self.submit(function, *args)
+
+    monkeypatch.setattr(adapter, "_get_catalog_relations", lambda configs: relations)
+    monkeypatch.setattr(spark_impl, "executor", lambda config: Executor(1))
+    monkeypatch.setattr(
+        adapter,
+        "_get_one_catalog",
+        lambda info, schemas, configs: listed.extend(schemas) or agate.Table([]),
+    )
+    catalogs, exceptions = adapter.get_catalog([], frozenset())
+    assert sorted(listed) == ["lake", "shop"] and exceptions == []
 
 
 def test_freshness_is_in_utc_whatever_the_sessions_clock(adapter, monkeypatch):
