@@ -255,8 +255,8 @@ class Invocation:
                 "metastore."
             )
         yield (
-            f"Metastore: Hive {info.version}, write ids supported, transactions time out after "
-            f"{info.transaction_timeout:g} s"
+            f"Metastore: Hive {info.shown_version}, write ids supported, transactions time out "
+            f"after {info.transaction_timeout:g} s"
         )
         user = self._client.known_user()
         who = "" if user is None else f", as {user}"

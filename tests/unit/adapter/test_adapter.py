@@ -43,7 +43,7 @@ from hiveacid.errors import (
     TransactionLostError,
 )
 from hiveacid.jvm.scratch import Scratch
-from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
+from hiveacid.metastore.models import Column, ServerInfo, StorageDescriptor, Table, TableName
 from hiveacid.snapshots.tables import PinnedTable
 
 ORDERS, PLAIN = TableName("shop", "orders"), TableName("shop", "plain")
@@ -267,6 +267,21 @@ def test_docs_take_sources_of_any_quoting(adapter, monkeypatch):
     )
     catalogs, exceptions = adapter.get_catalog([], frozenset())
     assert sorted(listed) == ["lake", "shop"] and exceptions == []
+
+
+@pytest.mark.parametrize(
+    ("answered", "shown"),
+    [("3.0", "Hive 3.0 or 3.1,"), ("3.1.3000.7", "3.1.3000.7,"), ("4.0.1",) * 2],
+)
+def test_dbt_debug_shows_the_version_of_the_metastore(adapter, monkeypatch, answered, shown):
+    """A metastore of Hive 3.1.3 answers 3.0."""
+    client = adapter.run._client
+    info = ServerInfo(answered, True, 300.0, False)
+    monkeypatch.setattr(client, "server_info", lambda: info)
+    monkeypatch.setattr(client, "known_user", lambda: None)
+    monkeypatch.setattr(client, "protocol", lambda: "no authentication")
+    first, _ = adapter.run.describe_metastore()
+    assert shown in first
 
 
 def test_freshness_is_in_utc_whatever_the_sessions_clock(adapter, monkeypatch):
