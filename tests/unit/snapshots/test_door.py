@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -41,7 +42,8 @@ STATE = SourceState(
 class Session(SparkSession):
     """A Spark session that has nothing but settings; `sparkContext` tells that it runs."""
 
-    conf = sparkContext = None
+    conf: Any = None
+    sparkContext: Any = None
 
     def __init__(self, ansi="false"):
         self.sparkContext = SimpleNamespace(_jsc=object())
