@@ -16,7 +16,7 @@ Read what changed since the last time, deletes included::
 Check a table::
 
     with hiveacid.snapshot(spark, "thrift://metastore:9083", ["shop.orders"]) as snap:
-        print("\\n".join(snap.verify("shop.orders").lines()))
+        print(snap.verify("shop.orders"))
 
 `__all__` is the public API, and docs/library.md the guide. The library never imports dbt.
 """

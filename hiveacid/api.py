@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -11,6 +11,19 @@ from typing import Any, NoReturn
 
 from pyspark.sql import DataFrame, SparkSession
 
+from hiveacid.arguments import (
+    address_of,
+    path_of,
+    seconds_of,
+    security_of,
+    session_of,
+    start_of_changes,
+    table_name,
+    table_names,
+    text_of,
+    values_of_tables,
+    write_id_of,
+)
 from hiveacid.changes.losses import Loss
 from hiveacid.changes.plan import ChangePlan
 from hiveacid.changes.state import SourceState
@@ -19,7 +32,7 @@ from hiveacid.errors import InvalidSettingError
 from hiveacid.jvm.scratch import DEFAULT_LIMIT
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import TableName
-from hiveacid.metastore.security.settings import NO_SECURITY, Security
+from hiveacid.metastore.security.settings import NO_SECURITY, Auth, Security
 from hiveacid.reader.partition_choice import PartitionChoice
 from hiveacid.reader.verify_result import Verification
 from hiveacid.snapshots.locked_tables import SnapshotReport
@@ -42,7 +55,7 @@ Partitions = Mapping[str, Any]
 def snapshot(
     spark: SparkSession,
     metastore_uri: str,
-    tables: Iterable[str | TableName],
+    tables: str | TableName | Iterable[str | TableName],
     *,
     lock_timeout: float = 300.0,
     orc_columns: str | Mapping[str, str] | None = None,
@@ -50,7 +63,7 @@ def snapshot(
     parquet_time_zone: str | Mapping[str, str] | None = None,
     heartbeat_interval: float | None = None,
     metastore_timeout: float = 60.0,
-    security: Security = NO_SECURITY,
+    security: Security | Auth | None = NO_SECURITY,
     footer_cache: str | Path | None = None,
     scratch_directory: str | None = None,
     open_files_limit: float = DEFAULT_LIMIT,
@@ -72,7 +85,7 @@ def snapshot(
         spark: the session that reads the tables.
         metastore_uri: `thrift://host:port`, or several addresses of the same metastore,
             comma-separated.
-        tables: names of the tables, such as `shop.orders`.
+        tables: names of the tables, such as `shop.orders`; one name stands for a list of one.
         lock_timeout: seconds to wait for the locks.
         orc_columns: how Hive matches ORC columns: "position" or "name". Like `old_dates` and
             `parquet_time_zone`: one value, or a mapping from names of existing tables to values.
@@ -88,6 +101,7 @@ def snapshot(
             transaction timeout.
         metastore_timeout: seconds that a call to the metastore may take.
         security: how to authenticate to a secured metastore, and what protects the connection.
+            `Kerberos()` stands for `Security(Kerberos())`, as do the other ways to authenticate.
         footer_cache: cache directory for ORC footers, so that a later snapshot does not read them
             again; None: nothing is kept on disk.
         scratch_directory: directory for copies of the flushed part of files that are still being
@@ -101,23 +115,30 @@ def snapshot(
         description: the owner of the locks, as `SHOW LOCKS` shows it.
 
     Raises:
-        InvalidSettingError: a setting has an invalid value, or a table name is not of the form
-            `database.table`.
+        InvalidSettingError: an argument has an invalid value, a table name is not of the form
+            `database.table`, or the session has been stopped.
     """
-    names = frozenset(_table_name(name) for name in tables)
+    session_of(spark)
+    names = table_names(tables)
     of_all, of_some = _file_settings(
         orc_columns=orc_columns, old_dates=old_dates, parquet_time_zone=parquet_time_zone
     )
-    connect = partial(MetastoreClient, metastore_uri, metastore_timeout, security=security)
+    connect = partial(
+        MetastoreClient,
+        address_of(metastore_uri),
+        seconds_of("metastore_timeout", metastore_timeout),
+        security=security_of(security),
+    )
     settings = SnapshotSettings(
         heartbeat_interval,
         lock_timeout,
         of_all,
         lambda wanted: of_some,
-        scratch_directory,
+        None if scratch_directory is None else text_of("scratch_directory", scratch_directory),
         open_files_limit,
     )
-    hooks, footers = _InitialTables(names), open_footers(footer_cache)
+    hooks, footers = _InitialTables(names), open_footers(path_of("footer_cache", footer_cache))
+    description = text_of("description", description)
     engine = SnapshotEngine(connect, settings, description, hooks, footers=footers, spark=spark)
     return Snapshot(
         spark, engine, _InitiallyKnown(connect, names, hive_views), names, of_some.keys() - names
@@ -131,20 +152,9 @@ def _file_settings(
     of_all: dict[str, str] = {}
     of_some: dict[TableName, dict[str, str]] = {}
     for setting, words in given.items():
-        if isinstance(words, str):
-            of_all[setting] = words
-        for name, word in words.items() if isinstance(words, Mapping) else ():
-            of_some.setdefault(_table_name(name), {})[setting] = word
+        for name, word in values_of_tables(setting, words).items():
+            (of_all if name is None else of_some.setdefault(name, {}))[setting] = word
     return FileSettings(**of_all), {name: FileSettings(**own) for name, own in of_some.items()}
-
-
-def _table_name(name: str | TableName) -> TableName:
-    """Return the name of a table that is given as a text or as a `TableName`.
-
-    Raises:
-        InvalidSettingError: the text is not of the form `database.table`.
-    """
-    return name if isinstance(name, TableName) else TableName.parse(name)
 
 
 class Snapshot:
@@ -199,7 +209,7 @@ class Snapshot:
             UnreadableTableError: a table is not transactional.
             MetastoreError: a call to the metastore failed.
         """
-        install_gate(self._spark)
+        self._session(self._spark)
         self._check_settings()
         self._engine.pin(self._tables)
         return self
@@ -264,7 +274,7 @@ class Snapshot:
             InvalidSettingError: the snapshot has no such write id, or an argument is wrong.
             InstantLostError: the rows of the instant can no longer be determined with certainty.
         """
-        session, found = self._session(spark), _table_name(name)
+        session, found = self._session(spark), table_name(name)
         as_of, kind = AsOf.of(version_as_of, timestamp_as_of), ReadKind.parse(read)
         choice = _chosen(found, partitions)
         plan = self._engine.plan_table(session, found, choice, as_of=as_of, read=kind)
@@ -291,7 +301,7 @@ class Snapshot:
             PySparkException: Spark's own errors.
         """
         session = self._session(spark)
-        statement = parse_with(session, text, args)
+        statement = parse_with(session, text_of("text", text), _parameters(args))
         rows = _Rows(self._engine, self._known.for_statement())
         return prepare(session, statement, rows).run(session)
 
@@ -325,9 +335,12 @@ class Snapshot:
             InvalidSettingError: the snapshot has no such write id, or `until` is before `since`.
             InstantLostError: the table as of one of the write ids can no longer be determined.
         """
-        session, found = self._session(spark), _table_name(name)
-        state = SourceState.parse(since) if isinstance(since, str) else since
-        choice = _chosen(found, partitions)
+        session, found = self._session(spark), table_name(name)
+        state, choice = start_of_changes(since), _chosen(found, partitions)
+        if until is not None:
+            write_id_of("until", until)
+        if max_write_ids is not None:
+            write_id_of("max_write_ids", max_write_ids)
         plan = self._engine.plan_changes(
             session, found, state, choice, until=until, max_write_ids=max_write_ids
         )
@@ -354,8 +367,11 @@ class Snapshot:
             HistoryLostError: a part of the changes is lost.
             HiveAcidError: as for `changes`.
         """
-        found = _table_name(name)
+        found = table_name(name)
         choice = _chosen(found, partitions)
+        write_id_of("since", since)
+        if until is not None:
+            write_id_of("until", until)
         return self._engine.change_feed(self._session(spark), found, since, until, choice)
 
     def verify(self, name: str | TableName, *, spark: SparkSession | None = None) -> Verification:
@@ -364,7 +380,7 @@ class Snapshot:
         Reads the whole table, and shuffles its rows. `problems` of the result is empty for a table
         that is as Hive writes it.
         """
-        return self._engine.verify(self._session(spark), _table_name(name))
+        return self._engine.verify(self._session(spark), table_name(name))
 
     @property
     def rows_hive_will_drop(self) -> Mapping[TableName, tuple[str, ...]]:
@@ -390,10 +406,14 @@ class Snapshot:
         return self._engine.report()
 
     def _session(self, spark: SparkSession | None) -> SparkSession:
-        """Return the session that a method is given, with the gate; None: the snapshot's own."""
+        """Return the session that a method is given, with the gate; None: the snapshot's own.
+
+        Raises:
+            InvalidSettingError: it is no session, or has been stopped.
+        """
         if spark is None:
-            return self._spark
-        install_gate(spark)
+            return session_of(self._spark)
+        install_gate(session_of(spark))
         return spark
 
     def _check_settings(self) -> None:
@@ -519,6 +539,21 @@ class Changes:
             UnreadableTableError: a file cannot be read exactly.
         """
         return changed_rows(self._spark, self._plan)
+
+
+def _parameters(args: Parameters | None) -> Parameters | None:
+    """Return the values of parameters.
+
+    Raises:
+        InvalidSettingError: they are neither a mapping nor a list.
+    """
+    if isinstance(args, str) or not isinstance(args, Mapping | Sequence | None):
+        raise InvalidSettingError(
+            f"`args` must be a mapping from names to values, or a list of values, not {args!r}. "
+            'Write it as {"day": …} for `:day`, or […] for `?`.',
+            code="HIVEACID_INVALID_ARGUMENT",
+        )
+    return args
 
 
 def _chosen(name: TableName, partitions: Partitions | None) -> PartitionChoice:

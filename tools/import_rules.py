@@ -23,6 +23,7 @@ INTEGRATION = "integration"
 
 LAYERS = (
     ("api",),
+    ("arguments",),
     ("engine",),
     ("sql",),
     ("changes",),

@@ -17,4 +17,4 @@ except hiveacid.LockTimeoutError as error:
 except hiveacid.HiveAcidError as error:
     sys.exit(str(error))
 
-print("\n".join(verification.lines()))
+print(verification)

@@ -42,6 +42,9 @@ def is_unknown_method(error: BaseException) -> bool:
     )
 
 
+_SECURITY = "`security` (in a profile auth, use_ssl and use_http_transport)"
+
+
 def unavailable(
     call: str, subject: str, address: object, error: Exception, protocol: str | None = None
 ) -> HiveAcidError:
@@ -52,8 +55,8 @@ def unavailable(
     if protocol is not None:
         return MetastoreUnavailableError(
             f"The Hive metastore at {address} failed in {call} for {subject}: it speaks "
-            f"{protocol}, and this client plain Thrift. Set auth, use_ssl or "
-            "use_http_transport as the metastore requires.",
+            f"{protocol}, and this client plain Thrift. Set {_SECURITY} as the metastore "
+            "requires.",
             code="HIVEACID_METASTORE_PROTOCOL_DIFFERS",
         )
     inner = getattr(error, "inner", None) or error
@@ -65,13 +68,13 @@ def unavailable(
         reason = "it closed the connection"
         advice = (
             "Check the metastore's log. A metastore with Kerberos or TLS also closes the "
-            "connections of clients without them: set auth or use_ssl."
+            f"connections of clients without them: set {_SECURITY}."
         )
     else:
         reason = f"{type(inner).__name__}: {inner}"
         advice = (
             "Check that metastore_uri is the thrift address of a Hive metastore, and whether "
-            "the metastore requires Kerberos, TLS or HTTP (auth, use_ssl, use_http_transport)."
+            f"the metastore requires Kerberos, TLS or HTTP: {_SECURITY}."
         )
     return MetastoreUnavailableError(
         f"The Hive metastore at {address} failed in {call} for {subject}: {reason}. {advice}"

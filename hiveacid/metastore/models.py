@@ -322,6 +322,11 @@ class ServerInfo:
     min_history_write_ids: bool
 
     @property
+    def shown_version(self) -> str:
+        """The version for people: a metastore of Hive 3.1.3 answers 3.0, too."""
+        return "3.0 or 3.1" if self.version == "3.0" else self.version
+
+    @property
     def traces_dropped_partitions(self) -> bool:
         """Whether DROP PARTITION leaves a write id, as it does since Hive 4."""
         return self._is_hive_4

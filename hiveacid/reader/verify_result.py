@@ -105,6 +105,10 @@ class Verification:
         if not self.problems:
             yield "every check passed"
 
+    def __str__(self) -> str:
+        """Return the printed report."""
+        return "\n".join(self.lines())
+
 
 def _ids(ids: Iterable[int]) -> str:
     return ", ".join(map(str, sorted(ids))) or "none"

@@ -341,7 +341,7 @@ class SnapshotSettings:
         open_files_limit: megabytes that these copies may have together.
 
     Raises:
-        InvalidSettingError: a number is negative.
+        InvalidSettingError: a number is negative, or is none.
     """
 
     heartbeat_interval: float | None = None
@@ -354,7 +354,14 @@ class SnapshotSettings:
     def __post_init__(self) -> None:
         for key in ("heartbeat_interval", "lock_timeout", "open_files_limit"):
             value = getattr(self, key)
-            if value is not None and value < 0:
+            if value is None and key == "heartbeat_interval":
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise InvalidSettingError(
+                    f"{key} must be a number, such as 60, not {value!r}.",
+                    code="HIVEACID_INVALID_DURATION",
+                )
+            if not value >= 0:
                 raise InvalidSettingError(
                     f"{key} must not be negative, but is {value:g}.",
                     code="HIVEACID_INVALID_DURATION",

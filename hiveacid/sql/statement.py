@@ -17,9 +17,11 @@ from pyspark import SparkContext
 from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
+from hiveacid.errors import InvalidSettingError
 from hiveacid.jvm.java_types import Expression, LogicalPlan
 from hiveacid.jvm.plans import leaves, replaced, with_fields
 from hiveacid.jvm.py4j import active, each, java, scala_seq
+from hiveacid.spark_versions import version_of
 from hiveacid.sql.catalog import SESSION_CATALOG
 
 NameParts = tuple[str, ...]
@@ -72,6 +74,9 @@ _OPTIONS = re.compile(r"\bwith\b(?!\s+[\w`])|\$\{", re.IGNORECASE)
 """A place in a text where the options of a relation may begin: `with (`, also with a comment
 between. `with name as`, a common table expression, does not match. A variable (`${…}`) does, since
 it may be either."""
+
+_OWN_OPTIONS = re.compile(r"([\w.`]+)\s+with\s*\(\s*(partitions|read|static)\s*=", re.IGNORECASE)
+"""The name of a table with options of this library behind it, in a text that Spark cannot parse."""
 
 METADATA_ONLY = frozenset({"DescribeColumn", "RefreshTable", "UncacheTable"})
 """Statements for which Spark analyses a read of the table, and never runs the read."""
@@ -190,7 +195,11 @@ class Statement:
 
 
 def parse(session: SparkSession, sql: str) -> Statement:
-    """Parse a statement. It has no names if Spark cannot parse it: running it raises the error."""
+    """Parse a statement. It has no names if Spark cannot parse it: running it raises the error.
+
+    Raises:
+        InvalidSettingError: as `check_syntax`.
+    """
     try:
         parsed = check_syntax(session, sql)
     except (ParseException, Py4JJavaError):
@@ -199,9 +208,25 @@ def parse(session: SparkSession, sql: str) -> Statement:
 
 
 def check_syntax(session: SparkSession, sql: str) -> LogicalPlan:
-    """Return Spark's plan of a statement; raise Spark's own error if it cannot be parsed."""
-    with active(session):
-        return session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+    """Return Spark's plan of a statement; raise Spark's own error if it cannot be parsed.
+
+    Raises:
+        InvalidSettingError: Spark cannot parse it, has no `with (…)` behind a table, and the
+            statement has one with an option of this library.
+    """
+    try:
+        with active(session):
+            return session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+    except ParseException as error:
+        line, written = version_of(session.version), _OWN_OPTIONS.search(sql)
+        if written is None or line.has_options_clause:
+            raise
+        name, option = written[1].replace("`", ""), written[2].lower()
+        raise InvalidSettingError(
+            f"Spark {line.name} has no `with (…)` behind a table. In place of {name} with "
+            f"({option} = …) write {READ_FUNCTION}('{name}', {option} => …).",
+            code="HIVEACID_NO_OPTIONS_CLAUSE",
+        ) from error
 
 
 def parse_name(session: SparkSession, text: str) -> NameParts:

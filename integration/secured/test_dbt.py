@@ -172,7 +172,7 @@ def test_no_ticket(secured: SecuredHive, shop: str, cache: Path, tmp_path: Path)
     code, output = run(project, "run")
     assert code != 0
     assert f"No Kerberos credentials available (default cache: FILE:{cache})" in output
-    assert "There is no Kerberos ticket: run kinit, or set kerberos_principal" in output
+    assert "There is no Kerberos ticket: run kinit, or set Kerberos(principal=" in output
     assert "Traceback" not in output and "JavaPackage" not in output
     assert "Starting Spark" not in output
 

@@ -189,13 +189,13 @@ class TestTls:
             "its TLS certificate is not trusted: IP address mismatch, certificate is not valid "
             "for '127.0.0.1'\n"
             "Use in metastore_uri a host name that the certificate has, or set "
-            "ssl_check_hostname to false."
+            "Tls(check_hostname=False)."
         )
         assert refusal(alone, Security(tls=Tls())).startswith(
-            "its TLS certificate is not trusted: self-signed certificate\nSet ssl_ca_file"
+            "its TLS certificate is not trusted: self-signed certificate\nSet `ca_file` of Tls"
         )
         assert refusal(alone, TICKET).startswith(
-            "it does not answer in SASL, it speaks TLS\nSet auth, use_ssl"
+            "it does not answer in SASL, it speaks TLS\nSet `security`"
         )
         with pytest.raises(MetastoreUnavailableError, match="it speaks TLS, and this client"):
             connect(alone, Security()).get_config_value("metastore.nothing", "")
@@ -245,7 +245,7 @@ class TestHttp:
         )
         assert refusal(uri, Security(http_path="elsewhere")) == (
             "it answers HTTP 405 Method Not Allowed\n"
-            "Check http_path, and that metastore_uri is the metastore's."
+            "Check `http_path` of Security, and that metastore_uri is the metastore's."
         )
 
 

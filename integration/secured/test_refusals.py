@@ -17,8 +17,7 @@ from integration.support.hive.secured import SecuredHive
 def test_no_ticket(secured: SecuredHive, cache: Path) -> None:
     assert refusal(secured.metastore_uri, TICKET) == (
         f"Kerberos: No Kerberos credentials available (default cache: FILE:{cache})\n"
-        "There is no Kerberos ticket: run kinit, or set kerberos_principal and "
-        "kerberos_keytab."
+        "There is no Kerberos ticket: run kinit, or set Kerberos(principal=…, keytab=…)."
     )
 
 
@@ -28,7 +27,7 @@ def test_an_expired_ticket(secured: SecuredHive, cache: Path) -> None:
     assert refusal(secured.metastore_uri, TICKET) == (
         "Kerberos: Ticket expired\n"
         "The Kerberos ticket has expired: run kinit (the running process takes the new ticket), "
-        "or set kerberos_principal and kerberos_keytab."
+        "or set Kerberos(principal=…, keytab=…)."
     )
     secured.kdc.kinit(cache)
     assert speak(secured.metastore_uri, TICKET) == "GSSAPI with auth-conf"
@@ -38,8 +37,8 @@ def test_a_wrong_service_name(secured: SecuredHive, cache: Path) -> None:
     secured.kdc.kinit(cache)
     assert refusal(secured.metastore_uri, Security(Kerberos("nobody"))) == (
         "Kerberos: Server nobody/localhost@EXAMPLE.COM not found in Kerberos database\n"
-        "The KDC knows no such service: check kerberos_service_name, the host in "
-        "metastore_uri, or set kerberos_server_principal to hive.metastore.kerberos.principal "
+        "The KDC knows no such service: check `service_name` of Kerberos and the host in "
+        "metastore_uri, or set Kerberos(server_principal=…) to hive.metastore.kerberos.principal "
         "of hive-site.xml."
     )
 
@@ -49,9 +48,9 @@ def test_a_service_that_is_not_the_metastore(secured: SecuredHive, cache: Path) 
     stranger = Security(Kerberos(server_principal=f"stranger@{REALM}"))
     assert refusal(secured.metastore_uri, stranger) == (
         "it refused the GSSAPI login: GSS initiate failed\n"
-        "The ticket was not for this metastore, or the clocks differ: set "
-        "kerberos_server_principal to hive.metastore.kerberos.principal of its hive-site.xml. "
-        "Its log has the reason."
+        f"The ticket for stranger@{REALM} is not for this metastore, or the clocks differ: set "
+        "Kerberos(server_principal=…) to hive.metastore.kerberos.principal of the metastore's "
+        "hive-site.xml. Its log has the reason."
     )
 
 
@@ -64,7 +63,7 @@ def test_a_wrong_realm(secured: SecuredHive, cache: Path) -> None:
     unknown = Security(Kerberos(principal="dbt@NOWHERE.COM", keytab=keytab))
     assert refusal(secured.metastore_uri, unknown) == (
         f"the keytab {keytab} has no key of dbt@NOWHERE.COM; it has keys of {CLIENT}\n"
-        "Set kerberos_principal to a principal of the keytab."
+        "Set `principal` of Kerberos to a principal of the keytab."
     )
 
 
@@ -73,7 +72,7 @@ def test_a_keytab_that_is_not_there(secured: SecuredHive, tmp_path: Path) -> Non
     security = Security(Kerberos(principal=CLIENT, keytab=missing))
     assert refusal(secured.metastore_uri, security) == (
         f"the keytab {missing} cannot be read: No such file or directory\n"
-        "Check kerberos_keytab, and that the user of this process may read the file."
+        "Check `keytab` of Kerberos, and that the user of this process may read the file."
     )
 
 
@@ -82,7 +81,7 @@ def test_a_keytab_without_the_principal(secured: SecuredHive) -> None:
     security = Security(Kerberos(principal=CLIENT, keytab=keytab))
     assert refusal(secured.metastore_uri, security) == (
         f"the keytab {keytab} has no key of {CLIENT}; it has keys of stranger@{REALM}\n"
-        "Set kerberos_principal to a principal of the keytab."
+        "Set `principal` of Kerberos to a principal of the keytab."
     )
 
 
@@ -94,6 +93,7 @@ def test_a_keytab_of_old_keys(secured: SecuredHive, tmp_path: Path) -> None:
     security = Security(Kerberos(principal=CLIENT, keytab=str(old)))
     reason, advice = refusal(secured.metastore_uri, security).splitlines()
     assert reason.startswith("Kerberos: ")
+    assert advice.startswith("The keytab is stale: ")
     assert time.monotonic() - started < 10
 
 
@@ -126,7 +126,7 @@ def test_a_plain_client(secured: SecuredHive) -> None:
         connect(secured.metastore_uri, Security()).get_config_value("metastore.nothing", "")
     assert time.monotonic() - started < 10
     message = error.value.message
-    assert "Kerberos" in message and ("set auth" in message.lower())
+    assert "Kerberos" in message and ("set `security`" in message)
 
 
 def test_a_kerberos_client_at_a_plain_metastore(secured: SecuredHive, cache: Path) -> None:
@@ -134,6 +134,6 @@ def test_a_kerberos_client_at_a_plain_metastore(secured: SecuredHive, cache: Pat
     uri = secured.start_metastore({})
     assert refusal(uri, TICKET) == (
         "it asks for no login: it speaks plain Thrift\n"
-        "Set auth to none, or check that metastore_uri is the secured metastore."
+        "Leave the login out of `security`, or check that metastore_uri is the secured metastore."
     )
     assert speak(uri, Security()) == "no authentication"

@@ -139,9 +139,7 @@ def test_a_database_with_the_name_of_a_catalog(with_catalog):
     assert sorted(row.id for row in frame.collect()) == [1, 2]
     with pytest.raises(RawAcidReferenceError, match="Spark has a catalog `shop`"):
         shown(with_catalog, "select id from shop.orders")
-    with pytest.raises(
-        RawAcidReferenceError, match="shop.v is a Hive view .* has a catalog `shop`"
-    ):
+    with pytest.raises(RawAcidReferenceError, match="shop.v is a Hive .* has a catalog `shop`"):
         shown(with_catalog, "select id from shop.v", v=view)
     # Without transactional tables behind it, the name may be that of the catalog's own table.
     with pytest.raises(PySparkException, match="TABLE_OR_VIEW_NOT_FOUND"):

@@ -44,6 +44,7 @@ EXAMPLES = [
     if path.suffix in (".sql", ".yml", ".py") and not {"target", "logs"} & set(path.parts)
 ]
 
+_PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
@@ -89,6 +90,14 @@ def test_every_block_has_a_language_that_is_checked() -> None:
 @pytest.mark.parametrize("block", blocks("sql", "yaml", "python"), ids=str)
 def test_a_code_block_is_part_of_an_example_that_runs(block: Block) -> None:
     assert any(is_excerpt(block.text, path.read_text(encoding="utf-8")) for path in EXAMPLES)
+
+
+def test_each_section_of_the_librarys_guide_begins_with_what_a_program_needs() -> None:
+    page = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
+    firsts = [found[1] for section in page.split("\n## ") if (found := _PYTHON.search(section))]
+    assert len(firsts) >= 4
+    for first in firsts:
+        assert "import hiveacid\n" in first and "spark = SparkSession." in first, first
 
 
 def test_an_excerpt_keeps_lines_and_relative_indentation() -> None:

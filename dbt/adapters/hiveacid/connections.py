@@ -26,6 +26,7 @@ from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.errors import as_dbt_error, dbt_errors, raising_dbt_errors
 from dbt.adapters.hiveacid.invocation import Invocation, metastore_client
 from dbt.adapters.hiveacid.node_context import NodeContext, NodeCursor
+from dbt.adapters.hiveacid.sources.missing import missing_among
 from dbt.adapters.hiveacid.sources.read_log import FilesRead, amounts_by_table
 from dbt.adapters.hiveacid.spark.driver import CONSOLE_PROGRESS, root_session
 from dbt.adapters.hiveacid.spark.login import SparkLogin
@@ -224,7 +225,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         connection = self.get_if_exists()
         if connection is None or not is_missing(error):
             return ""
-        return self.run.explain_missing_tables(connection.handle.named)
+        return self.run.explain_missing_tables(missing_among(error, connection.handle.named))
 
     def _reads_acid(self) -> bool:
         connection = self.get_if_exists()

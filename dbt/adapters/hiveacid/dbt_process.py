@@ -17,6 +17,8 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.events.base_types import EventMsg
 from dbt_common.events.event_manager_client import get_event_manager
 
+from dbt.adapters.hiveacid.errors import AdapterError
+
 logger = AdapterLogger("HiveAcid")
 _CLI = "dbt.cli.main"
 LIBRARY = "hiveacid"
@@ -35,6 +37,41 @@ def find_command() -> click.Context | None:
             return context
         found = found.parent
     return None
+
+
+class OwningCommand:
+    """The dbt command that made an adapter, until the command ends.
+
+    dbt keeps one adapter in a process. Another command that begins meanwhile would close its
+    connections, or use them until the first command closes them.
+    """
+
+    def __init__(self) -> None:
+        """Take the command that runs on this thread, if there is one."""
+        self._command = find_command()
+        self._thread = threading.current_thread()
+        if self._command is not None:
+            self._command.call_on_close(self._end)
+
+    def refuse_another(self) -> None:
+        """Refuse the command on this thread if it is another one, and the first one still runs.
+
+        Raises:
+            AdapterError: naming both commands.
+        """
+        first, command = self._command, find_command()
+        if first is None or command in (None, first) or not self._thread.is_alive():
+            return
+        assert command is not None
+        raise AdapterError(
+            f"`dbt {command.info_name}` cannot run while `dbt {first.info_name}` runs in the same "
+            "process: dbt has one adapter, with one snapshot, for both. Run one command at a time, "
+            "or each in a process of its own.",
+            code="HIVEACID_ONE_COMMAND_AT_A_TIME",
+        )
+
+    def _end(self) -> None:
+        self._command = None
 
 
 def retried_nodes(command: click.Context | None) -> frozenset[str] | None:

@@ -18,6 +18,7 @@ from hiveacid.errors import (
     ConcurrentDdlError,
     HiveAcidError,
     LockTimeoutError,
+    MetastoreSecurityError,
     TransactionLostError,
 )
 
@@ -103,7 +104,12 @@ def as_dbt_error(error: HiveAcidError) -> DbtRuntimeError:
     return raised
 
 
+_SECURITY_KEYS = (
+    "\nIn a profile `security` is auth, use_ssl and use_http_transport, with keys such as "
+    "kerberos_principal and kerberos_keytab, token_file and ssl_ca_file."
+)
 _ADVICE: dict[type[HiveAcidError], str] = {
+    MetastoreSecurityError: _SECURITY_KEYS,
     TransactionLostError: " No target is replaced. Run dbt again.",
     ConcurrentDdlError: (
         " Run dbt again, with the source in a selected model's SQL: "

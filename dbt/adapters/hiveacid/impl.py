@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import agate
 from dbt.adapters.base.impl import FreshnessResponse
-from dbt.adapters.base.relation import BaseRelation
+from dbt.adapters.base.relation import BaseRelation, SchemaSearchMap
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
-from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.contracts.connection import AdapterResponse, Connection
 from dbt.adapters.contracts.macros import MacroResolverProtocol
-from dbt.adapters.contracts.relation import RelationType
+from dbt.adapters.contracts.relation import RelationConfig, RelationType
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter
@@ -30,6 +30,7 @@ from dbt.adapters.hiveacid.command_hooks import HooksOfAdapter
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.dbt_process import (
     NodeEvents,
+    OwningCommand,
     TerminationHandler,
     find_command,
     install_log_handler,
@@ -88,6 +89,7 @@ class HiveAcidAdapter(SparkAdapter):
 
     def __init__(self, config: Any, mp_context: SpawnContext) -> None:
         super().__init__(config, mp_context)
+        self._command = OwningCommand()
         install_log_handler()
         self._project = Project(self._manifest)
         command = find_command()
@@ -159,13 +161,27 @@ class HiveAcidAdapter(SparkAdapter):
 
     @raising_dbt_errors
     def cleanup_connections(self) -> None:
-        """Close the connections and end the run's transaction. May be called again."""
+        """Close the connections and end the run's transaction. May be called again.
+
+        Raises:
+            AdapterError: another dbt command calls it while the adapter's own command runs.
+        """
+        self._command.refuse_another()
         try:
             super().cleanup_connections()
         finally:
             self.run.end()
             self._events.remove()
             self._termination.remove()
+
+    def acquire_connection(self, name: str | None = None) -> Connection:
+        """Return this thread's connection.
+
+        Raises:
+            AdapterError: the thread works for another dbt command than the adapter.
+        """
+        self._command.refuse_another()
+        return super().acquire_connection(name)
 
     @raising_dbt_errors
     def execute_macro(self, *args: Any, **kwargs: Any) -> Any:
@@ -426,6 +442,18 @@ class HiveAcidAdapter(SparkAdapter):
         """Return the comments to set for a model's documented columns, as literals in SQL."""
         comments = new_comments(self.connections.session(), relation, columns)
         return {name: text_literal(comment) for name, comment in comments.items()}
+
+    def _get_catalog_schemas(self, relation_configs: Iterable[RelationConfig]) -> SchemaSearchMap:
+        """Return the schemas of the docs' catalog, each once.
+
+        dbt makes a group of schemas for each quoting of a source, and dbt-spark takes one group.
+        """
+        groups = super()._get_catalog_schemas(relation_configs)
+        merged = SchemaSearchMap()
+        for group, schemas in groups.items():
+            same = next((it for it in merged if it.database == group.database), group)
+            merged.setdefault(same, set()).update(schemas)
+        return merged
 
     @raising_dbt_errors
     def _get_one_catalog(

@@ -198,7 +198,7 @@ class Invocation:
             )
 
     def explain_missing_tables(self, names: Iterable[tuple[str, ...]]) -> str:
-        """Explain the sources among `names`, one of which Spark could not find."""
+        """Explain the sources among `names`, which Spark could not find."""
         return explain_missing_tables(names, self.tables, self._metastore_uri)
 
     def vanished_file(self, message: str) -> VanishedFileError:
@@ -255,8 +255,8 @@ class Invocation:
                 "metastore."
             )
         yield (
-            f"Metastore: Hive {info.version}, write ids supported, transactions time out after "
-            f"{info.transaction_timeout:g} s"
+            f"Metastore: Hive {info.shown_version}, write ids supported, transactions time out "
+            f"after {info.transaction_timeout:g} s"
         )
         user = self._client.known_user()
         who = "" if user is None else f", as {user}"

@@ -46,18 +46,29 @@ def describe_other_protocol(first_bytes: bytes) -> str | None:
 
 _KERBEROS_ADVICE = (
     (
+        r"clock skew",
+        "The clocks of this machine and of the KDC differ by more than Kerberos allows (five "
+        "minutes): synchronize them (NTP).",
+    ),
+    (
+        r"preauthentication failed|decrypt integrity check failed",
+        "The keytab is stale: the KDC has other keys of the principal since its password was "
+        "changed or its keys were exported again. Let the administrator export the keytab again.",
+    ),
+    (
         r"ticket expired|credentials.* expired",
         "The Kerberos ticket has expired: run kinit (the running process takes the new ticket), "
-        "or set kerberos_principal and kerberos_keytab.",
+        "or set Kerberos(principal=…, keytab=…).",
     ),
     (
         r"no kerberos credentials|no credentials cache|cache.*not found|no credentials",
-        "There is no Kerberos ticket: run kinit, or set kerberos_principal and kerberos_keytab.",
+        "There is no Kerberos ticket: run kinit, or set Kerberos(principal=…, keytab=…).",
     ),
     (
         r"server .*not found in kerberos database|server not found",
-        "The KDC knows no such service: check kerberos_service_name, the host in metastore_uri, "
-        "or set kerberos_server_principal to hive.metastore.kerberos.principal of hive-site.xml.",
+        "The KDC knows no such service: check `service_name` of Kerberos and the host in "
+        "metastore_uri, or set Kerberos(server_principal=…) to hive.metastore.kerberos.principal "
+        "of hive-site.xml.",
     ),
     (
         r"cannot find kdc for|cannot contact any kdc|realm",
@@ -65,13 +76,14 @@ _KERBEROS_ADVICE = (
         "and must answer.",
     ),
     (
-        r"client .*not found|preauthentication failed|password has expired|keytab",
-        "The KDC refuses kerberos_principal with this keytab: let the administrator export the "
-        "keytab again.",
+        r"client .*not found",
+        "The KDC does not know `principal` of Kerberos: check its name, or let the administrator "
+        "export the keytab again.",
     ),
     (
-        r"clock skew",
-        "The clocks of this machine and of the KDC differ too much: synchronize them (NTP).",
+        r"password has expired|keytab",
+        "The KDC refuses `principal` of Kerberos with this keytab: let the administrator export "
+        "the keytab again.",
     ),
 )
 

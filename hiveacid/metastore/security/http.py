@@ -107,8 +107,12 @@ def explain_status(error: HttpStatusError, security: Security) -> HandshakeError
                 f"it refused the token: {error.message}{_age(security.auth)}",
                 "Get a new token, and check that it is one for this metastore.",
             )
-        return HandshakeError(reason, "It requires authentication: set auth, e.g. to jwt.")
-    return HandshakeError(reason, "Check http_path, and that metastore_uri is the metastore's.")
+        return HandshakeError(
+            reason, "It requires authentication: set `security`, such as Jwt(token)."
+        )
+    return HandshakeError(
+        reason, "Check `http_path` of Security, and that metastore_uri is the metastore's."
+    )
 
 
 def _headers(security: Security, user: str) -> Mapping[str, str]:
@@ -131,12 +135,13 @@ def read_jwt(settings: Jwt) -> str:
         except (OSError, UnicodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not text"
             raise HandshakeError(
-                f"the token in {settings.file} cannot be read: {reason}", "Check token_file."
+                f"the token in {settings.file} cannot be read: {reason}", "Check `file` of Jwt."
             ) from error
     token = token.strip()
     if not token or any(not 33 <= ord(letter) <= 126 for letter in token):
         raise HandshakeError(
-            "the token is not a JWT", "Check token or token_file: a JWT has no blanks or breaks."
+            "the token is not a JWT",
+            "Check `token` or `file` of Jwt: a JWT has no blanks or breaks.",
         )
     return token
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,7 +42,10 @@ class KerberosMechanism:
         """
         with _warned_if_slow():
             self._credentials = _credentials(settings)
-        self._target = _target(settings, host)
+        principal = server_principal(settings, host)
+        self._server = principal or f"{settings.service_name}/{host}"
+        self._names_host = principal != settings.server_principal
+        self._target = _target(settings, host, principal)
         self._context = Context(self._target, self._credentials)
         self._layer: int | None = None
         self._user: str | None = None
@@ -63,7 +68,13 @@ class KerberosMechanism:
     def start(self) -> bytes:
         """Return the ticket for the metastore."""
         with _warned_if_slow():
-            return self._context.step(b"")
+            try:
+                return self._context.step(b"")
+            except HandshakeError as error:
+                if not self._names_host:
+                    raise
+                reason = f"{error.reason} (the metastore's principal, by _HOST: {self._server})"
+                raise HandshakeError(reason, error.advice) from error
 
     def respond(self, challenge: bytes) -> bytes:
         """Authenticate the metastore, then choose a layer."""
@@ -97,9 +108,9 @@ class KerberosMechanism:
     def explain_refusal(self, reason: str) -> str:
         """Return what to do about a server that does not accept the ticket."""
         return (
-            "The ticket was not for this metastore, or the clocks differ: set "
-            "kerberos_server_principal to hive.metastore.kerberos.principal of its hive-site.xml. "
-            "Its log has the reason."
+            f"The ticket for {self._server} is not for this metastore, or the clocks differ: set "
+            "Kerberos(server_principal=…) to hive.metastore.kerberos.principal of the metastore's "
+            "hive-site.xml. Its log has the reason."
         )
 
     def close(self) -> None:
@@ -132,14 +143,35 @@ def _warn_of_silence() -> None:
 
 
 def server_principal(settings: Kerberos, host: str) -> str | None:
-    """Return the metastore's principal if the settings name it, with the host for `_HOST`."""
-    if settings.server_principal is None:
-        return None
-    return settings.server_principal.replace("_HOST", host.lower())
+    """Return the metastore's principal if the settings name it, with its host for `_HOST`.
+
+    As in Hive's own client (Hadoop's `SecurityUtil.getServerPrincipal`): `_HOST` between `/` and
+    `@` stands for the canonical name of the host, in lower case.
+    """
+    parts = re.split("[/@]", settings.server_principal or "")
+    if len(parts) != 3 or parts[1] != "_HOST":
+        return settings.server_principal
+    return f"{parts[0]}/{canonical_name(host).lower()}@{parts[2]}"
 
 
-def _target(settings: Kerberos, host: str) -> Name:
-    principal = server_principal(settings, host)
+def canonical_name(host: str) -> str:
+    """Return the host's canonical name, as Java's `InetAddress.getCanonicalHostName`.
+
+    It is the name to which the host's first address leads back, if this name has the address. Else
+    it is the host as it was given; Java would take the address, which no principal has.
+    """
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        # As Java, IPv4 first.
+        address = min(found, key=lambda it: it[0] != socket.AF_INET)[4]
+        name = socket.getnameinfo(address, socket.NI_NAMEREQD)[0]
+        back = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return host
+    return name if address[0] in {it[4][0] for it in back} else host
+
+
+def _target(settings: Kerberos, host: str, principal: str | None) -> Name:
     if principal is not None:
         return Name(principal, of_principal=True)
     return Name(f"{settings.service_name}@{host}", of_principal=False)

@@ -23,18 +23,18 @@ def check_keytab(path: str, principal: str) -> None:
     except OSError as error:
         raise HandshakeError(
             f"the keytab {path} cannot be read: {error.strerror}",
-            "Check kerberos_keytab, and that the user of this process may read the file.",
+            "Check `keytab` of Kerberos, and that the user of this process may read the file.",
         ) from error
     except (ValueError, struct.error) as error:
         raise HandshakeError(
             f"{path} is not a keytab",
-            "Check kerberos_keytab, or let the administrator export the keytab again.",
+            "Check `keytab` of Kerberos, or let the administrator export the keytab again.",
         ) from error
     if not any(found in (principal, f"{principal}@{_realm(found)}") for found in principals):
         named = first_few(principals, _SHOWN, ", ") or "no principal"
         raise HandshakeError(
             f"the keytab {path} has no key of {principal}; it has keys of {named}",
-            "Set kerberos_principal to a principal of the keytab.",
+            "Set `principal` of Kerberos to a principal of the keytab.",
         )
 
 

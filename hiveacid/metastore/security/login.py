@@ -156,7 +156,8 @@ def _negotiate(
         if _speaks_plain(thrift_socket.host, thrift_socket.port, security, timeout):
             raise HandshakeError(
                 "it asks for no login: it speaks plain Thrift",
-                "Set auth to none, or check that metastore_uri is the secured metastore.",
+                "Leave the login out of `security`, or check that metastore_uri is the secured "
+                "metastore.",
             )
 
     thrift_socket.setTimeout(timeout * 1000)
@@ -169,7 +170,7 @@ def _negotiate(
             refuse_plain()
             raise HandshakeError(
                 "it closed the connection during the login",
-                "Set auth and use_ssl to what the metastore speaks; its log has the reason.",
+                "Set `security` to what the metastore speaks; its log has the reason.",
             ) from error
         raise
 
@@ -216,7 +217,7 @@ def _introduce(opened: Opened, user: str) -> None:
         said = "does not answer in plain Thrift" if protocol is None else f"speaks {protocol}"
         raise HandshakeError(
             f"it {said}",
-            "Set auth, use_ssl or use_http_transport as the metastore requires.",
+            "Set `security` as the metastore requires.",
         ) from error
 
 
@@ -267,5 +268,5 @@ def _open_http(
 def _no_http() -> HandshakeError:
     return HandshakeError(
         "it does not answer in HTTP",
-        "Leave out use_http_transport if the metastore's transport mode is binary.",
+        "Leave out `http_path` of Security if the metastore's transport mode is binary.",
     )

@@ -159,7 +159,7 @@ class SaslTransport(TTransportBase, CReadableTransport):
             spoken = describe_other_protocol(header) or "something else"
             raise HandshakeError(
                 f"it does not answer in SASL, it speaks {spoken}",
-                "Set auth, use_ssl and the transport to what the metastore speaks.",
+                "Set `security` to what the metastore speaks.",
             )
         payload = self._socket.readAll(length)
         if status in (_BAD, _ERROR):

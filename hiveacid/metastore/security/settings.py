@@ -41,7 +41,8 @@ class Kerberos:
         keytab: path of the file with the keys of `principal`. Tickets are taken, and renewed, in
             memory.
         server_principal: the whole principal of the metastore as hive-site.xml has it
-            (`hive/_HOST@REALM`), if its host is not the one in `metastore_uri`.
+            (`hive/_HOST@REALM`), if its host is not the one in `metastore_uri`. `_HOST` stands for
+            the canonical name of the host in `metastore_uri`, in lower case, as in Hive.
 
     Raises:
         InvalidSettingError: only one of `principal` and `keytab` is given.
@@ -55,7 +56,7 @@ class Kerberos:
     def __post_init__(self) -> None:
         if (self.keytab is None) != (self.principal is None):
             raise InvalidSettingError(
-                "kerberos_principal and kerberos_keytab go together: the keytab has the keys of "
+                "`principal` and `keytab` of Kerberos go together: the keytab has the keys of "
                 "the principal. Set both, or neither to use the ticket cache.",
                 code="HIVEACID_INVALID_KERBEROS_SETTINGS",
             )
@@ -91,7 +92,7 @@ class Jwt:
     def __post_init__(self) -> None:
         if (self.token is None) == (self.file is None):
             raise InvalidSettingError(
-                "A JWT comes from token or from token_file: set one of the two.",
+                "A Jwt takes `token` or `file`: set one of the two.",
                 code="HIVEACID_INVALID_JWT_SETTINGS",
             )
 
@@ -115,6 +116,34 @@ class UserName:
 
 
 Auth = Kerberos | Password | Jwt | DelegationToken | UserName
+AUTHS = (Kerberos, Password, Jwt, DelegationToken, UserName)
+"""Classes of the ways to authenticate."""
+
+_WRITTEN = {
+    "kerberos": "hiveacid.Kerberos()",
+    "gssapi": "hiveacid.Kerberos()",
+    "plain": "hiveacid.Password(user, password)",
+    "password": "hiveacid.Password(user, password)",
+    "ldap": "hiveacid.Password(user, password)",
+    "custom": "hiveacid.Password(user, password)",
+    "jwt": "hiveacid.Jwt(token)",
+    "jsonwebtoken": "hiveacid.Jwt(token)",
+    "delegation_token": "hiveacid.DelegationToken()",
+    "delegationtoken": "hiveacid.DelegationToken()",
+    "username": "hiveacid.UserName(user)",
+    "tls": 'hiveacid.Security(tls=hiveacid.Tls("ca.pem"))',
+    "security": "hiveacid.Security()",
+    "none": "None",
+    "nosasl": "None",
+}
+"""How a way to authenticate is written, by its names in lower case."""
+
+
+def how_to_write(given: object) -> str:
+    """Return how settings are written that a name, a class or an object seems to mean."""
+    name = given.__name__ if isinstance(given, type) else type(given).__name__
+    name = given.strip() if isinstance(given, str) else name
+    return _WRITTEN.get(name.lower(), "hiveacid.Kerberos(), or another class of the library")
 
 
 @dataclass(frozen=True)
@@ -129,7 +158,7 @@ class Security:
             speaks Thrift over TCP. A `Jwt` always goes over HTTP.
 
     Raises:
-        InvalidSettingError: `auth` does not go over HTTP.
+        InvalidSettingError: `auth` or `tls` is of another class, or `auth` does not go over HTTP.
     """
 
     auth: Auth | None = None
@@ -137,12 +166,24 @@ class Security:
     http_path: str | None = None
 
     def __post_init__(self) -> None:
+        if self.auth is not None and not isinstance(self.auth, AUTHS):
+            raise InvalidSettingError(
+                "`auth` of Security must be a class of the library, not a value of type "
+                f"{type(self.auth).__name__}. Write {how_to_write(self.auth)}.",
+                code="HIVEACID_INVALID_SECURITY",
+            )
+        if not isinstance(self.tls, Tls | None):
+            raise InvalidSettingError(
+                "`tls` of Security must be a Tls, not a value of type "
+                f'{type(self.tls).__name__}. Write hiveacid.Tls(), or hiveacid.Tls("ca.pem").',
+                code="HIVEACID_INVALID_SECURITY",
+            )
         if isinstance(self.auth, Jwt) and self.http_path is None:
             object.__setattr__(self, "http_path", DEFAULT_HTTP_PATH)
         if self.http_path is not None and not isinstance(self.auth, Jwt | UserName | None):
             raise InvalidSettingError(
                 f"{type(self.auth).__name__} does not work over HTTP: a Hive metastore that "
-                "speaks HTTP takes a JWT or a user name. Leave out the HTTP transport.",
+                "speaks HTTP takes a JWT or a user name. Leave out `http_path` of Security.",
                 code="HIVEACID_AUTH_NOT_OVER_HTTP",
             )
 

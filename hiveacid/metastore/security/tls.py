@@ -28,7 +28,7 @@ def tls_context(settings: Tls) -> ssl.SSLContext:
     except OSError as error:
         raise HandshakeError(
             f"the certificates in {settings.ca_file} cannot be read: {error.strerror}",
-            "Check ssl_ca_file.",
+            "Check `ca_file` of Tls.",
         ) from error
     context.check_hostname = settings.check_hostname
     # Since Python 3.13 it refuses an authority's certificate without the extension "key usage".
@@ -61,20 +61,20 @@ def tls_failure(error: OSError) -> HandshakeError:
             return HandshakeError(
                 reason,
                 "Use in metastore_uri a host name that the certificate has, or set "
-                "ssl_check_hostname to false.",
+                "Tls(check_hostname=False).",
             )
         return HandshakeError(
             reason,
-            "Set ssl_ca_file to a PEM file with the certificate of the authority that has signed "
-            "the metastore's.",
+            "Set `ca_file` of Tls to a PEM file with the certificate of the authority that has "
+            "signed the metastore's.",
         )
     cut = isinstance(error, ssl.SSLEOFError | ConnectionError)
     if cut or "WRONG_VERSION_NUMBER" in str(error) or "RECORD_LAYER" in str(error):
         return HandshakeError(
             "it does not answer in TLS",
-            "Leave out use_ssl if the metastore's hive.metastore.use.SSL is false.",
+            "Leave out `tls` of Security if the metastore's hive.metastore.use.SSL is false.",
         )
     return HandshakeError(
         f"no TLS connection: {getattr(error, 'reason', None) or error}",
-        "Check use_ssl, and the versions of TLS that both sides allow.",
+        "Check `tls` of Security, and the versions of TLS that both sides allow.",
     )

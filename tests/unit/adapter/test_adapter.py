@@ -1,15 +1,21 @@
 """The adapter without Spark and without a metastore: what it answers from what it knows."""
 
 import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 
+import agate
+import click
 import pytest
 from dbt.adapters.contracts.relation import RelationType
+from dbt.adapters.spark import impl as spark_impl
 from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt.adapters.sql import SQLAdapter
+from dbt.cli.main import cli
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 from pyspark.errors import PySparkException
@@ -19,11 +25,13 @@ from dbt.adapters.hiveacid import HiveAcidAdapter, HiveAcidCredentials, impl, in
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
 from dbt.adapters.hiveacid.errors import (
     AcidByDefaultError,
+    AdapterError,
     PythonModelError,
     UndescribedTargetError,
 )
 from dbt.adapters.hiveacid.metadata import freshness, schemas
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
+from dbt.adapters.hiveacid.sources.missing import missing_among
 from dbt.adapters.hiveacid.sources.read_log import FilesRead
 from dbt.adapters.hiveacid.targets import staging
 from hiveacid.acid.layout import ListedFile
@@ -35,7 +43,7 @@ from hiveacid.errors import (
     TransactionLostError,
 )
 from hiveacid.jvm.scratch import Scratch
-from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
+from hiveacid.metastore.models import Column, ServerInfo, StorageDescriptor, Table, TableName
 from hiveacid.snapshots.tables import PinnedTable
 
 ORDERS, PLAIN = TableName("shop", "orders"), TableName("shop", "plain")
@@ -73,6 +81,34 @@ def manifest(adapter):
     manifest = SimpleNamespace(sources={"source.orders": source}, nodes={"model.m": node})
     adapter.set_macro_resolver(manifest)
     return manifest
+
+
+def test_another_command_of_the_process_does_not_end_the_first_ones_connections(monkeypatch):
+    """dbt's next command begins by cleaning the adapters up, on its own thread."""
+    run = click.Context(cli.commands["run"], parent=click.Context(cli), info_name="run")
+    docs = click.Context(cli.commands["docs"], parent=click.Context(cli), info_name="docs")
+
+    def refused(use):
+        with docs, pytest.raises(AdapterError) as error:
+            use()
+        return error.value
+
+    with run:
+        adapter = make_adapter()
+        ended = []
+        monkeypatch.setattr(adapter.run, "end", lambda: ended.append(True))
+        with ThreadPoolExecutor(1) as other:
+            for use in (adapter.cleanup_connections, adapter.acquire_connection):
+                error = other.submit(refused, use).result()
+                assert error.code == "HIVEACID_ONE_COMMAND_AT_A_TIME"
+                assert "`dbt docs` cannot run while `dbt run` runs" in str(error)
+            # A node of the run has no command on its thread.
+            other.submit(adapter.acquire_connection, "model.m").result()
+        assert ended == []
+        adapter.cleanup_connections()
+    with docs:
+        adapter.cleanup_connections()
+    assert ended == [True, True]
 
 
 def test_what_is_no_acid_source_has_dbt_sparks_columns(adapter, monkeypatch):
@@ -208,6 +244,46 @@ def test_a_schema_of_another_catalog_is_emptied_before_it_is_dropped(adapter, mo
     assert dropped == [*tables, lake]
 
 
+def test_docs_take_sources_of_any_quoting(adapter, monkeypatch):
+    """`quoting: {schema: true, identifier: true}` on one source of several."""
+    quoted = {"schema": True, "identifier": True, "database": True}
+    relations = [
+        adapter.Relation.create(schema="shop", identifier="orders"),
+        adapter.Relation.create(schema="Shop", identifier="items", quote_policy=quoted),
+        adapter.Relation.create(schema="lake", identifier="a", quote_policy={"schema": True}),
+    ]
+    listed = []
+
+    class Executor(ThreadPoolExecutor):
+        def submit_connected(self, adapter, name, function, *args):
+            return self.submit(function, *args)
+
+    monkeypatch.setattr(adapter, "_get_catalog_relations", lambda configs: relations)
+    monkeypatch.setattr(spark_impl, "executor", lambda config: Executor(1))
+    monkeypatch.setattr(
+        adapter,
+        "_get_one_catalog",
+        lambda info, schemas, configs: listed.extend(schemas) or agate.Table([]),
+    )
+    catalogs, exceptions = adapter.get_catalog([], frozenset())
+    assert sorted(listed) == ["lake", "shop"] and exceptions == []
+
+
+@pytest.mark.parametrize(
+    ("answered", "shown"),
+    [("3.0", "Hive 3.0 or 3.1,"), ("3.1.3000.7", "3.1.3000.7,"), ("4.0.1",) * 2],
+)
+def test_dbt_debug_shows_the_version_of_the_metastore(adapter, monkeypatch, answered, shown):
+    """A metastore of Hive 3.1.3 answers 3.0."""
+    client = adapter.run._client
+    info = ServerInfo(answered, True, 300.0, False)
+    monkeypatch.setattr(client, "server_info", lambda: info)
+    monkeypatch.setattr(client, "known_user", lambda: None)
+    monkeypatch.setattr(client, "protocol", lambda: "no authentication")
+    first, _ = adapter.run.describe_metastore()
+    assert shown in first
+
+
 def test_freshness_is_in_utc_whatever_the_sessions_clock(adapter, monkeypatch):
     monkeypatch.setattr(adapter.connections, "session", lambda: None)
     monkeypatch.setattr(
@@ -224,11 +300,43 @@ def test_freshness_is_in_utc_whatever_the_sessions_clock(adapter, monkeypatch):
     assert adapter._create_freshness_response(None, one)["max_loaded_at"].year == 1
 
 
-def test_a_raw_name_that_only_the_sources_metastore_knows_is_explained(adapter, monkeypatch):
+def test_a_raw_name_that_only_the_sources_metastore_knows_is_explained(
+    adapter, manifest, monkeypatch
+):
     monkeypatch.setattr(adapter.run.tables, "asked_for", lambda: {ORDERS: TABLE})
     told = adapter.run.explain_missing_tables([("shop", "orders")])
     assert told.startswith("[HIVEACID_SOURCE_NOT_IN_SPARK] shop.orders is a source. ")
     assert "has it as a transactional table" in told and "run all others in Hive." in told
+
+
+def test_a_missing_model_is_not_called_a_source(adapter, manifest, monkeypatch):
+    other = replace(ORDERS, table="model")
+    monkeypatch.setattr(adapter.run.tables, "asked_for", lambda: {ORDERS: None, other: None})
+    told = adapter.run.explain_missing_tables([("shop", "orders"), ("shop", "model")])
+    assert told.startswith("[HIVEACID_SOURCE_NOT_IN_SPARK] shop.orders is a source. The metastore ")
+    assert "shop.model" not in told
+    monkeypatch.setattr(adapter.run.tables, "asked_for", lambda: {other: TABLE})
+    told = adapter.run.explain_missing_tables([("shop", "model")])
+    assert told.startswith("[HIVEACID_SOURCE_NOT_IN_SPARK] shop.model is no source. The metastore ")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ({"relationName": "`missing_table`"}, []),
+        ({"relationName": "`Raw`.`t1`"}, [("raw", "T1")]),
+        ({"relationName": "`spark_catalog`.`raw`.`t1`"}, [("raw", "T1")]),
+        ({"relationName": "`lake`.`raw`.`t1`"}, []),
+        ({"schemaName": "`spark_catalog`.`raw`"}, [("raw", "T1")]),
+        ({"schemaName": "`marts`"}, []),
+        ({}, [("raw", "T1"), ("x",)]),
+    ],
+)
+def test_only_the_table_that_sparks_error_names_is_missing(parameters, expected):
+    """`{{ source('raw', 't1') }} join missing_table`: Spark has the source."""
+    error = PySparkException("not found")
+    error.getMessageParameters = lambda: parameters
+    assert missing_among(error, [("raw", "T1"), ("x",)]) == expected
 
 
 def test_sources_of_the_selected_nodes_are_foreseen(adapter, manifest, monkeypatch):

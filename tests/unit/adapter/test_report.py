@@ -52,6 +52,18 @@ def test_files_and_partitions_that_several_views_share_count_once():
     assert ReadAmount.of([reading(ITEMS, ("z", 1), partitions=())]) == ReadAmount(1, 1, 0, 0)
 
 
+def test_the_log_of_changes_names_their_write_ids():
+    orders = reading(ORDERS, ("x", 1000))
+    changes = FilesRead.of_changes(orders.pinned, 2, None)
+    assert summary_line("model.shop.c", 1, [changes]) == (
+        "model.shop.c: 1 row; read shop.orders (changes after write id 2 up to 9) in transaction 17"
+    )
+    between = FilesRead.of_changes(orders.pinned, 2, 5)
+    assert "(changes after write id 2 up to 5, write ids up to 9, " in summary_line(
+        "model.shop.c", 1, [between, orders]
+    )
+
+
 def test_the_log_and_the_response_tell_what_a_node_has_read():
     orders = reading(ORDERS, ("x", 1000), ("y", 250), events={"y": 1204})
     items = reading(ITEMS, ("z", 1), partitions=())

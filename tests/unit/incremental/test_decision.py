@@ -6,12 +6,20 @@ from types import SimpleNamespace
 import pytest
 
 from dbt.adapters.hiveacid.errors import IncrementalError
-from dbt.adapters.hiveacid.incremental.decision import FullRun, QuietRun, plan_run
-from dbt.adapters.hiveacid.incremental.plans import NoRowsAfterRun, source_state
+from dbt.adapters.hiveacid.incremental import decision
+from dbt.adapters.hiveacid.incremental.config import Mode
+from dbt.adapters.hiveacid.incremental.decision import (
+    FullRun,
+    QuietRun,
+    obstacle_to_reconciling,
+    plan_run,
+)
+from dbt.adapters.hiveacid.incremental.plans import NoRowsAfterRun, SourcePlans, source_state
 from dbt.adapters.hiveacid.incremental.run_context import RunContext
 from dbt.adapters.hiveacid.sources.options import SourceOptions
-from dbt.adapters.hiveacid.targets.state import LostState
+from dbt.adapters.hiveacid.targets.state import LostState, TargetState
 from hiveacid.acid.write_ids import ValidWriteIdList
+from hiveacid.changes.losses import Extent, Loss
 from hiveacid.changes.state import SourceState
 from hiveacid.reader.partition_choice import PartitionChoice
 from tests.unit.incremental.runs import SOURCE, context, model
@@ -45,6 +53,43 @@ def test_a_lost_history_is_an_error_where_the_model_says_so():
     run = without_state(on_history_loss="error")
     with pytest.raises(IncrementalError, match="m cannot be updated from the changes"):
         plan_run(run, [], "select 1", None)
+
+
+PREVIOUS = TargetState("c", "i", "l", 1, {})
+LOST = Loss("day=1", "it was dropped", Extent.LOCATION)
+REPLACED = Loss("", "it is another table", Extent.TABLE)
+
+
+@pytest.mark.parametrize(
+    ("mode", "losses", "obstacle"),
+    [
+        (Mode.ROW_ID, [LOST], ""),
+        (Mode.UNIQUE_KEY, [LOST], "the model applies changes by `unique_key`, not by row ids"),
+        (Mode.APPEND, [LOST], "the target has no column `_row_id`"),
+        (Mode.OWN, [LOST], "the model has a strategy of its own"),
+        (Mode.ROW_ID, [REPLACED], "row ids cannot be compared after this"),
+        (
+            Mode.ROW_ID,
+            [LOST, REPLACED],
+            "row ids cannot be compared after this: it is another table",
+        ),
+    ],
+)
+def test_a_model_that_cannot_reconcile_says_why(mode, losses, obstacle):
+    assert obstacle_to_reconciling(mode, losses) == obstacle
+
+
+@pytest.mark.parametrize("on_history_loss", ["full_refresh", "reconcile"])
+def test_the_reason_of_a_rebuild_names_what_stops_reconcile(monkeypatch, on_history_loss):
+    plan = SimpleNamespace(is_empty=False, remaining=(), losses=[LOST], new_write_ids="4-5")
+    run = context(on_history_loss=on_history_loss, services={"read_state": lambda model: PREVIOUS})
+    monkeypatch.setattr(decision, "state_before", lambda previous, model: state())
+    monkeypatch.setattr(SourcePlans, "changes", lambda *_: plan)
+    found = plan_run(run, ["id"], "select 1", None)
+    lost = "partition day=1: it was dropped (new write ids: 4-5)"
+    stops = "; `on_history_loss: reconcile` does not help, since the target has no column `_row_id`"
+    assert isinstance(found, FullRun) and found.is_loss
+    assert found.reason == lost + (stops if on_history_loss == "reconcile" else "")
 
 
 def test_a_part_of_the_rows_is_looked_at_and_not_applied(monkeypatch):

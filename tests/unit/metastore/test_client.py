@@ -599,8 +599,8 @@ class TestConnection:
         assert str(error.value.message) == (
             f"The Hive metastore at {server.uri} failed in get_partition_names for table "
             "shop.orders: it closed the connection. Check the metastore's log. A metastore with "
-            "Kerberos or TLS also closes the connections of clients without them: set auth or "
-            "use_ssl."
+            "Kerberos or TLS also closes the connections of clients without them: set "
+            "`security` (in a profile auth, use_ssl and use_http_transport)."
         )
 
     @pytest.mark.parametrize(

@@ -303,7 +303,7 @@ class TestTls:
                 "Could not connect to the Hive metastore. Tried:\n"
                 f"  {uri}: its TLS certificate is not trusted: unable to get local issuer "
                 "certificate\n"
-                "Set ssl_ca_file to a PEM file with the certificate of the authority that has "
+                "Set `ca_file` of Tls to a PEM file with the certificate of the authority that has "
                 "signed the metastore's."
             )
 
@@ -315,7 +315,7 @@ class TestTls:
             f"  {server.uri}: its TLS certificate is not trusted: IP address mismatch, "
             "certificate is not valid for '127.0.0.1'\n"
             "Use in metastore_uri a host name that the certificate has, or set "
-            "ssl_check_hostname to false."
+            "Tls(check_hostname=False)."
         )
         assert ask(server.uri, Security(tls=Tls(ca, check_hostname=False))) == LONG
 
@@ -327,7 +327,10 @@ class TestTls:
         uri = f"thrift://127.0.0.1:{listener.getsockname()[1]}"
         with listener:
             message = refusal(uri, Security(tls=Tls(str(tmp_path / "no.pem"))))
-            assert "no.pem cannot be read: No such file or directory\nCheck ssl_ca_file" in message
+            assert (
+                "no.pem cannot be read: No such file or directory\nCheck `ca_file` of Tls"
+                in message
+            )
             message = refusal(uri, Security(tls=Tls(str(tmp_path / "empty.pem"))))
             assert "empty.pem has no certificates in the form of PEM" in message
 
@@ -337,9 +340,9 @@ class TestAnotherProtocolThanTheServers:
 
     def test_plain_at_tls(self, start):
         server = start(alert)
-        expected = "it speaks TLS, and this client plain Thrift. Set auth, use_ssl"
+        expected = "it speaks TLS, and this client plain Thrift. Set `security` (in a profile auth"
         assert expected in refusal(server.uri, Security())
-        assert "it speaks TLS\nSet auth, use_ssl" in refusal(server.uri, Security(UserName("dbt")))
+        assert "it speaks TLS\nSet `security` as" in refusal(server.uri, Security(UserName("dbt")))
 
     def test_plain_at_sasl(self, start):
         server = start(partial(sasl_server.plain, passwords=PASSWORDS))
@@ -354,13 +357,16 @@ class TestAnotherProtocolThanTheServers:
         assert refusal(server.uri, Security(Password("dbt", "s3cret"))) == (
             "Could not connect to the Hive metastore. Tried:\n"
             f"  {server.uri}: it asks for no login: it speaks plain Thrift\n"
-            "Set auth to none, or check that metastore_uri is the secured metastore."
+            "Leave the login out of `security`, or check that metastore_uri is the secured "
+            "metastore."
         )
 
     def test_sasl_at_tls_and_http(self, start):
         server = start(alert)
         wrong = Security(Password("dbt", "s3cret"))
-        assert "it does not answer in SASL, it speaks TLS\nSet auth" in refusal(server.uri, wrong)
+        assert "it does not answer in SASL, it speaks TLS\nSet `security`" in refusal(
+            server.uri, wrong
+        )
         assert "it does not answer in SASL, it speaks HTTP" in refusal(start(jetty).uri, wrong)
 
     def test_tls_at_plain_sasl_and_http(self, start, http_metastore):
@@ -368,14 +374,14 @@ class TestAnotherProtocolThanTheServers:
         hangs_up = start(hang_up)
         for uri in (sasl.uri, hangs_up.uri, http_metastore()):
             assert (
-                f"{uri}: it does not answer in TLS\nLeave out use_ssl if the metastore's "
+                f"{uri}: it does not answer in TLS\nLeave out `tls` of Security if the metastore's "
                 "hive.metastore.use.SSL is false."
             ) in refusal(uri, Security(tls=Tls()))
 
     def test_http_at_sasl(self, start):
         server = start(partial(sasl_server.plain, passwords=PASSWORDS))
         message = refusal(server.uri, Security(http_path="metastore"))
-        assert "it does not answer in HTTP\nLeave out use_http_transport" in message
+        assert "it does not answer in HTTP\nLeave out `http_path` of Security" in message
 
 
 def jetty(handle: socket.socket) -> None:
@@ -521,10 +527,10 @@ class TestHttp:
 
     def test_a_user_where_a_token_is_asked_for_and_a_wrong_path(self, http_metastore):
         uri = http_metastore("token")
-        assert "It requires authentication: set auth, e.g. to jwt" in refusal(
+        assert "It requires authentication: set `security`, such as Jwt(token)" in refusal(
             uri, Security(http_path="metastore")
         )
-        assert "it answers HTTP 404 Not Found\nCheck http_path" in refusal(
+        assert "it answers HTTP 404 Not Found\nCheck `http_path`" in refusal(
             uri, Security(http_path="thrift")
         )
 
@@ -535,7 +541,7 @@ class TestHttp:
 
     def test_a_file_without_a_token(self, tmp_path):
         message = refusal("thrift://127.0.0.1:1", Security(Jwt(file=str(tmp_path / "none"))))
-        assert "none cannot be read: No such file or directory\nCheck token_file" in message
+        assert "none cannot be read: No such file or directory\nCheck `file` of Jwt" in message
 
 
 class TestSettings:
@@ -720,11 +726,80 @@ class TestKerberosWithoutAKdc:
             ('Cannot find KDC for realm "B"', "krb5.conf"),
             ("Client 'x@A' not found in Kerberos database", "export the keytab again"),
             ("Clock skew too great", "NTP"),
+            ("Clock skew too great in KDC reply of realm EXAMPLE.COM", "NTP"),
+            ("Preauthentication failed", "The keytab is stale"),
+            ("Decrypt integrity check failed", "The keytab is stale"),
+            ("Keytab contains no suitable keys for dbt@A", "The KDC refuses `principal`"),
             ("Anything else", "KRB5_TRACE"),
         ],
     )
     def test_advice(self, reason, advice):
         assert advice in kerberos_advice(reason)
+
+
+class TestHostOfThePrincipal:
+    """`_HOST` stands for the canonical name of the host, as in Hadoop's `SecurityUtil`."""
+
+    @pytest.fixture
+    def names(self, monkeypatch):
+        """Addresses by name, and names by address."""
+        addresses = {"hms": ["10.0.0.1"], "HMS-1.Example.com": ["10.0.0.1", "10.0.0.2"]}
+        addresses["spoofed"], addresses["number"] = ["10.0.0.3"], ["10.0.0.4"]
+        reverse = {"10.0.0.1": "HMS-1.Example.com", "10.0.0.3": "HMS-1.Example.com"}
+
+        def getaddrinfo(host, port, **kind):
+            if host not in addresses:
+                raise socket.gaierror("unknown host")
+            v6 = [(socket.AF_INET6, 1, 6, "", ("::1", 0, 0, 0))]
+            return v6 + [(socket.AF_INET, 1, 6, "", (it, 0)) for it in addresses[host]]
+
+        def getnameinfo(address, flags):
+            if address[0] not in reverse:
+                raise socket.gaierror("no name")
+            return reverse[address[0]], "0"
+
+        monkeypatch.setattr(kerberos.socket, "getaddrinfo", getaddrinfo)
+        monkeypatch.setattr(kerberos.socket, "getnameinfo", getnameinfo)
+
+    @pytest.mark.parametrize(
+        ("host", "expected"),
+        [
+            ("hms", "hive/hms-1.example.com@EXAMPLE.COM"),
+            ("spoofed", "hive/spoofed@EXAMPLE.COM"),
+            ("number", "hive/number@EXAMPLE.COM"),
+            ("Unknown", "hive/unknown@EXAMPLE.COM"),
+        ],
+    )
+    def test_the_canonical_name_in_lower_case(self, names, host, expected):
+        settings = Kerberos(server_principal="hive/_HOST@EXAMPLE.COM")
+        assert kerberos.server_principal(settings, host) == expected
+
+    @pytest.mark.parametrize("given", [None, "hive/lb@A", "my_HOST/a@A", "hive/_HOST", "_HOST@A"])
+    def test_any_other_principal_stays(self, names, given):
+        assert kerberos.server_principal(Kerberos(server_principal=given), "hms") == given
+
+    def test_errors_name_the_host(self, names, monkeypatch):
+        class Failing:
+            def __init__(self, *of):
+                pass
+
+            def step(self, token):
+                raise HandshakeError("Kerberos: Server not found in Kerberos database", "")
+
+        monkeypatch.setattr(kerberos, "Context", Failing)
+        monkeypatch.setattr(kerberos, "Name", lambda text, of_principal: text)
+        by_host = KerberosMechanism(Kerberos(server_principal="hive/_HOST@A"), "hms")
+        with pytest.raises(HandshakeError) as error:
+            by_host.start()
+        assert error.value.reason == (
+            "Kerberos: Server not found in Kerberos database (the metastore's principal, by _HOST: "
+            "hive/hms-1.example.com@A)"
+        )
+        assert "ticket for hive/hms-1.example.com@A is" in by_host.explain_refusal("")
+        of_service = KerberosMechanism(Kerberos(), "hms")
+        with pytest.raises(HandshakeError, match="database$"):
+            of_service.start()
+        assert "ticket for hive/hms is" in of_service.explain_refusal("")
 
 
 def test_a_declared_error_passes_through_a_login(start):

@@ -119,6 +119,7 @@ def test_the_report():
         nanoseconds={"at": 3},
     )
     lines = list(verification.lines())
+    assert str(verification).splitlines() == lines
     assert lines[:3] == [
         "shop.orders in transaction 12: write ids up to 9; open: 7; aborted: 2, 3",
         "files: 23 listed, 1 read for rows, 0 for delete events; 22 directories and files not read",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date, datetime
 from functools import partial
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import hiveacid
 from hiveacid import api, engine
@@ -36,15 +39,27 @@ STATE = SourceState(
 )
 
 
-class Session:
-    """A Spark session that has nothing but settings."""
+class Session(SparkSession):
+    """A Spark session that has nothing but settings; `sparkContext` tells that it runs."""
+
+    conf: Any = None
+    sparkContext: Any = None
 
     def __init__(self, ansi="false"):
+        self.sparkContext = SimpleNamespace(_jsc=object())
         self.settings = {"spark.sql.ansi.enabled": ansi}
         self.conf = SimpleNamespace(get=self.settings.get, set=self.settings.__setitem__)
 
 
 SPARK, OTHER = Session(), Session(ansi="true")
+
+
+@pytest.fixture(autouse=True)
+def gated(monkeypatch):
+    """Sessions that were given the gate: the sessions of these tests have no JVM."""
+    gated = []
+    monkeypatch.setattr(api, "install_gate", gated.append)
+    return gated
 
 
 @pytest.fixture
@@ -182,16 +197,142 @@ class TestBlock:
             take(name)
 
 
+URI = "thrift://metastore:9083"
+
+
+class TestWrongArguments:
+    """What the issue "Nothing raw, nothing shifted, nothing silently wrong" reports, part 7."""
+
+    def test_one_table_stands_for_a_list_of_one(self, metastore, take, monkeypatch):
+        monkeypatch.setattr(api, "MetastoreClient", lambda *args, **kw: metastore.client())
+        for tables in ("shop.orders", ORDERS):
+            with hiveacid.snapshot(SPARK, URI, tables) as snapshot:
+                assert snapshot.report().write_ids.keys() == {ORDERS}
+
+    @pytest.mark.parametrize("auth", [hiveacid.Kerberos(), hiveacid.Jwt("a"), None])
+    def test_a_way_to_authenticate_stands_for_its_settings(self, metastore, monkeypatch, auth):
+        seen = []
+
+        def make_client(uri, timeout, security):
+            seen.append(security)
+            return metastore.client()
+
+        monkeypatch.setattr(api, "MetastoreClient", make_client)
+        with hiveacid.snapshot(SPARK, URI, ["shop.orders"], security=auth):
+            pass
+        assert set(seen) == {hiveacid.Security(auth)}
+
+    @pytest.mark.parametrize(
+        ("security", "written"),
+        [
+            ("kerberos", "security=hiveacid.Kerberos()."),
+            ("LDAP", "security=hiveacid.Password(user, password)."),
+            ("s3cret", "security=hiveacid.Kerberos(), or another class of the library."),
+            (hiveacid.Kerberos, "security=hiveacid.Kerberos()."),
+            (hiveacid.Tls(), 'security=hiveacid.Security(tls=hiveacid.Tls("ca.pem")).'),
+            (True, "security=hiveacid.Kerberos(), or another class of the library."),
+        ],
+    )
+    def test_other_settings_of_security_are_refused(self, security, written):
+        with pytest.raises(InvalidSettingError) as error:
+            hiveacid.snapshot(SPARK, URI, ["shop.orders"], security=security)
+        assert error.value.code == "HIVEACID_INVALID_SECURITY"
+        assert error.value.message.endswith(f"Write {written}")
+        assert "s3cret" not in error.value.message
+
+    @pytest.mark.parametrize("given", [{"auth": "kerberos"}, {"tls": True}])
+    def test_parts_of_security_are_checked(self, given):
+        with pytest.raises(InvalidSettingError, match=r"Write hiveacid\.(Kerberos|Tls)\(\)"):
+            hiveacid.Security(**given)
+
+    @pytest.mark.parametrize(
+        ("arguments", "code"),
+        [
+            ((URI, SPARK, ["shop.orders"]), "HIVEACID_INVALID_ARGUMENT"),
+            ((None, URI, ["shop.orders"]), "HIVEACID_INVALID_ARGUMENT"),
+            ((SPARK, ["shop.orders"], URI), "HIVEACID_INVALID_TABLE_NAME"),
+            ((SPARK, [URI], ["shop.orders"]), "HIVEACID_INVALID_METASTORE_URI"),
+            ((SPARK, URI, [("shop", "orders")]), "HIVEACID_INVALID_TABLE_NAME"),
+            ((SPARK, URI, None), "HIVEACID_INVALID_TABLE_NAME"),
+        ],
+    )
+    def test_arguments_in_another_order(self, arguments, code):
+        with pytest.raises(InvalidSettingError) as error:
+            hiveacid.snapshot(*arguments)
+        assert error.value.code == code
+
+    @pytest.mark.parametrize(
+        ("given", "code"),
+        [
+            ({"lock_timeout": "60"}, "HIVEACID_INVALID_DURATION"),
+            ({"lock_timeout": None}, "HIVEACID_INVALID_DURATION"),
+            ({"lock_timeout": float("nan")}, "HIVEACID_INVALID_DURATION"),
+            ({"heartbeat_interval": "60"}, "HIVEACID_INVALID_DURATION"),
+            ({"open_files_limit": True}, "HIVEACID_INVALID_DURATION"),
+            ({"metastore_timeout": "60"}, "HIVEACID_INVALID_DURATION"),
+            ({"metastore_timeout": -1}, "HIVEACID_INVALID_DURATION"),
+            ({"orc_columns": 1}, "HIVEACID_INVALID_ARGUMENT"),
+            ({"old_dates": {"shop.orders": 1}}, "HIVEACID_INVALID_ARGUMENT"),
+            ({"parquet_time_zone": ["UTC"]}, "HIVEACID_INVALID_ARGUMENT"),
+            ({"footer_cache": 1}, "HIVEACID_INVALID_ARGUMENT"),
+            ({"scratch_directory": 1}, "HIVEACID_INVALID_ARGUMENT"),
+            ({"description": None}, "HIVEACID_INVALID_ARGUMENT"),
+            ({"hive_views": 4.0}, "HIVEACID_INVALID_HIVE_VIEWS"),
+        ],
+    )
+    def test_options_of_another_type(self, take, given, code):
+        with pytest.raises(InvalidSettingError) as error:
+            take("shop.orders", **given)
+        assert error.value.code == code
+
+    @pytest.mark.parametrize("since", [datetime(2026, 1, 31), date(2026, 1, 31), 1.5, True, [1]])
+    def test_changes_have_a_state_or_a_write_id(self, take, since):
+        with take("shop.orders") as snapshot, pytest.raises(InvalidSettingError) as error:
+            snapshot.changes("shop.orders", since=since)
+        assert error.value.code == "HIVEACID_INVALID_SINCE"
+
+    def test_methods_refuse_other_types(self, take):
+        with take("shop.orders") as snapshot:
+            for wrong in (
+                lambda: snapshot.table(1),
+                lambda: snapshot.table("shop.orders", spark="local[1]"),
+                lambda: snapshot.table("shop.orders", "day=1"),
+                lambda: snapshot.table("shop.orders", timestamp_as_of=date(2026, 1, 31)),
+                lambda: snapshot.changes("shop.orders", until="3"),
+                lambda: snapshot.changes("shop.orders", max_write_ids=1.5),
+                lambda: snapshot.table_changes("shop.orders", "1"),
+                lambda: snapshot.table_changes("shop.orders", 1, datetime(2026, 1, 31)),
+                lambda: snapshot.sql(1),
+                lambda: snapshot.sql("select :a", "a"),
+                lambda: snapshot.verify(None),
+            ):
+                with pytest.raises(InvalidSettingError):
+                    wrong()
+
+    def test_a_stopped_session_is_named(self, take):
+        session = Session()
+        with hiveacid.snapshot(session, URI, []) as snapshot:
+            session.sparkContext._jsc = None
+            for use in (
+                lambda: snapshot.table("shop.orders"),
+                lambda: hiveacid.snapshot(session, URI, ["shop.orders"]),
+            ):
+                with pytest.raises(InvalidSettingError, match="session has been stopped") as error:
+                    use()
+                assert error.value.code == "HIVEACID_SPARK_STOPPED"
+
+
 class TestTable:
     def test_a_read_is_planned_once(self, take, planned):
         with take("shop.orders") as snapshot:
             (_, one), (_, two) = (snapshot.table(name) for name in ("shop.orders", ORDERS))
             assert one is two and planned.listed == 1
 
-    def test_another_session_may_read(self, take, planned):
+    def test_another_session_may_read(self, take, planned, gated):
         with take("shop.orders") as snapshot:
             assert snapshot.table("shop.orders")[0] is SPARK
             assert snapshot.table("shop.orders", spark=OTHER)[0] is OTHER
+        assert gated == [SPARK, OTHER]
 
     def test_frames_are_built_with_hives_casts(self, take, planned, monkeypatch):
         settings = []

@@ -217,6 +217,20 @@ def plan_run(
     return found
 
 
+def obstacle_to_reconciling(mode: Mode, losses: Sequence[Loss]) -> str:
+    """Return why row ids cannot be compared after these losses; empty if they can."""
+    if mode is Mode.UNIQUE_KEY:
+        return "the model applies changes by `unique_key`, not by row ids"
+    if mode is Mode.OWN:
+        return "the model has a strategy of its own"
+    if mode is Mode.APPEND:
+        return "the target has no column `_row_id`"
+    kept = [loss for loss in losses if not loss.reconcilable]
+    if kept and len(kept) < len(losses):
+        return f"row ids cannot be compared after this: {'; '.join(map(str, kept))}"
+    return "row ids cannot be compared after this" if kept else ""
+
+
 class _Planner:
     """Planner of one run."""
 
@@ -273,7 +287,11 @@ class _Planner:
         ]
         if losses:
             reason = f"{'; '.join(map(str, losses))} (new write ids: {plan.new_write_ids})"
-            if not self._can_reconcile(losses):
+            obstacle = obstacle_to_reconciling(self._mode, losses)
+            if model.config.on_history_loss != "reconcile":
+                return FullRun(context, previous, reason, is_loss=True)
+            if obstacle:
+                reason += f"; `on_history_loss: reconcile` does not help, since {obstacle}"
                 return FullRun(context, previous, reason, is_loss=True)
             rows = ChangedRows(model, plan, context.plans, planned.row_id, model.target)
             return replace(planned, reconciles=reason, rows=rows)
@@ -297,13 +315,6 @@ class _Planner:
             ):
                 changed.append(str(other.table))
         return changed
-
-    def _can_reconcile(self, losses: Sequence[Loss]) -> bool:
-        return (
-            self._model.config.on_history_loss == "reconcile"
-            and self._mode is Mode.ROW_ID
-            and all(loss.reconcilable for loss in losses)
-        )
 
     def _refuse_full_run(self, found: FullRun) -> None:
         if self._model.config.full_refresh is False:

@@ -132,7 +132,7 @@ class AcidSources:
         everything = PartitionChoice()
         frame = self._snapshot.change_feed(session, read.table, read.since, read.until, everything)
         pinned = self._snapshot.pinned(read.table, everything)
-        return frame, FilesRead.of(pinned, (), ())
+        return frame, FilesRead.of_changes(pinned, read.since, read.until)
 
     def columns(self, session: SparkSession, name: TableName) -> DataFrame:
         """Return the columns of a table, without rows. Takes no lock.

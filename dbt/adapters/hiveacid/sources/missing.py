@@ -2,24 +2,63 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from urllib.parse import urlparse
+
+from pyspark.errors import PySparkException
 
 from hiveacid.engine import SnapshotEngine
 from hiveacid.errors import VanishedFileError
 from hiveacid.metastore.models import Table, TableName
 from hiveacid.sql.known_tables import KnownTables
 
+_PART = re.compile("`((?:[^`]|``)*)`")
+
+
+def missing_among(error: Exception, names: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return those of a statement's names that Spark's error about a missing table is about.
+
+    Spark names one table, or one database, in the parameters of its error. Without parameters the
+    result is all names.
+    """
+    given = error.getMessageParameters() if isinstance(error, PySparkException) else None
+    parameters = dict(given or {})
+    if "relationName" in parameters:
+        missing = _parts(parameters["relationName"])
+        return [parts for parts in names if _parts_in_spark(parts) == _parts_in_spark(missing)]
+    if "schemaName" in parameters:
+        schema = _parts_in_spark(_parts(parameters["schemaName"]))
+        return [parts for parts in names if _parts_in_spark(parts)[:-1] == schema]
+    return list(names)
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    """Return the parts of a name in backquotes, as Spark's errors have it."""
+    return tuple(part.replace("``", "`") for part in _PART.findall(name))
+
+
+def _parts_in_spark(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the parts in lower case, without Spark's own catalog."""
+    lower = tuple(part.lower() for part in parts)
+    return lower[1:] if lower[:1] == ("spark_catalog",) else lower
+
 
 def explain_missing_tables(
     names: Iterable[tuple[str, ...]], tables: KnownTables, metastore_uri: str
 ) -> str:
-    """Return a line for each source among `names`, one of which Spark could not find."""
+    """Return a line for each source among `names`, which Spark could not find.
+
+    A name that is no source, such as a model's, has a line if the metastore has a table of it.
+    """
     missing = {TableName(*parts) for parts in names if len(parts) == 2}
+    found = {name: table for name, table in tables.asked_for().items() if name in missing}
+    declared = {name for name in found if tables.is_declared(name)}
     return "".join(
-        f"[HIVEACID_SOURCE_NOT_IN_SPARK] {name} is a source. {_whereabouts(table, metastore_uri)}\n"
-        for name, table in tables.asked_for().items()
-        if name in missing
+        f"[HIVEACID_SOURCE_NOT_IN_SPARK] {name} is {'a' if name in declared else 'no'} source. "
+        f"{_whereabouts(table, metastore_uri)}\n"
+        for name, table in found.items()
+        if name in declared or table is not None
     )
 
 

@@ -21,13 +21,21 @@ class FilesRead:
 
     Spark may skip some of the files because of a statement's filters. `partitions` has the values
     of the files' partitions; it is empty for an unpartitioned table. `deletes` are the files among
-    them that contain delete events.
+    them that contain delete events. `changes` are the two write ids of a read of
+    `table_changes`, whose files are not counted; None for a read of rows.
     """
 
     pinned: PinnedTable
     files: tuple[ListedFile, ...]
     partitions: frozenset[tuple[str, ...]]
     deletes: tuple[DeleteFile, ...]
+    changes: tuple[int, int] | None = None
+
+    @classmethod
+    def of_changes(cls, pinned: PinnedTable, since: int, until: int | None) -> FilesRead:
+        """Create an object for a read of the changes after `since`, up to `until` or the newest."""
+        last = pinned.write_ids.high_watermark if until is None else until
+        return cls(pinned, (), frozenset(), (), (since, last))
 
     @classmethod
     def of(
@@ -106,14 +114,17 @@ def summary_line(node: str, rows: int | None, reads: Collection[FilesRead]) -> s
     """Return the log line of a node that has read sources; `rows` is the number of rows written."""
     tables = []
     for table, found in by_table(reads).items():
-        amount = ReadAmount.of(found)
-        parts = [
-            f"write ids up to {found[0].pinned.write_ids.high_watermark}",
-            pluralize(amount.files, "file"),
-            human_bytes(amount.bytes),
-        ]
-        if amount.delete_events:
-            parts.append(pluralize(amount.delete_events, "delete event"))
+        changes = sorted({read.changes for read in found if read.changes is not None})
+        parts = [f"changes after write id {first} up to {last}" for first, last in changes]
+        if any(read.changes is None for read in found):
+            amount = ReadAmount.of(found)
+            parts += [
+                f"write ids up to {found[0].pinned.write_ids.high_watermark}",
+                pluralize(amount.files, "file"),
+                human_bytes(amount.bytes),
+            ]
+            if amount.delete_events:
+                parts.append(pluralize(amount.delete_events, "delete event"))
         tables.append(f"{table} ({', '.join(parts)})")
     written = "" if rows is None else f"{pluralize(rows, 'row')}; "
     transaction_id = next(read.pinned.transaction_id for read in reads)
