@@ -72,6 +72,25 @@ def test_unsigned_integers_are_refused(
         differential.read(table)
 
 
+def test_byte_stream_split(
+    differential: Differential, hive_client: HiveClient, database: str, tmp_path: Path
+) -> None:
+    """Spark's vectorized reader does not decode it."""
+    table, path = f"{database}.split", tmp_path / "split.parquet"
+    values = {"id": [1, 2, 3], "f": pyarrow.array([1.5, None, -0.25], pyarrow.float32())}
+    values |= {"d": [0.1, 1e300, None]}
+    pyarrow.parquet.write_table(
+        pyarrow.table(values), path, use_dictionary=False, use_byte_stream_split=["f", "d"]
+    )
+    hive_client.execute(
+        f"CREATE TABLE {table} (id bigint, f float, d double) STORED AS PARQUET "
+        f"TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    hive_client.execute(f"INSERT INTO {table} VALUES (4, 2.5, 3.5)")
+    hive_client.execute(f"LOAD DATA LOCAL INPATH '{path}' INTO TABLE {table}")
+    assert len(differential.check(table, where="d > 1").rows) == 4
+
+
 def test_decimals_that_became_texts(
     differential: Differential, hive_client: HiveClient, database: str
 ) -> None:

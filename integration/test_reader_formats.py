@@ -177,6 +177,43 @@ def test_text_in_any_form(
     differential.check_columns(table, [*SHOWN[:14], "concat(text, '|')", "hex(bytes)"])
 
 
+#: Dates and timestamps with years of less than four digits, and texts that are none.
+SHORT_YEARS = [
+    "24-02-29|24-02-29 10:00:00",
+    "999-12-31|999-12-31 00:00:00",
+    "24-02-29 10:00|24-2-9 1:2:3.456",
+    "24-2-9|24-2-9 1:2",
+    "24-2-9xx|24-02-29",
+    "1-1-1éé|1-1-1 1:2:3",
+    "1-1-1|024-01-01T00:00:00",
+    "23-02-29|23-02-29 10:00:00",
+    " 24-02-29T10:00:00|\t24-02-29 10:00:00\t",
+    "00024-01-01|000024-01-01 00:00:00",
+    "24-02-290|12024-02-09T01:02:03",
+]
+
+
+def test_years_of_less_than_four_digits(
+    differential: Differential, hive_client: HiveClient, database: str, tmp_path: Path
+) -> None:
+    """Hive takes them as they are: `24` is the year 24."""
+    table = f"{database}.years"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, day date, at timestamp, days array<date>, "
+        "named map<string,date>) ROW FORMAT DELIMITED FIELDS TERMINATED BY '|' COLLECTION ITEMS "
+        f"TERMINATED BY ',' MAP KEYS TERMINATED BY '=' STORED AS TEXTFILE "
+        f"TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    days = [cells.partition("|")[0] for cells in SHORT_YEARS]
+    lines = [f"{i}|{SHORT_YEARS[i]}|{day},{day}|k={day}" for i, day in enumerate(days)]
+    load(hive_client, table, tmp_path / "years", lines)
+    shown = [f"cast({it} AS string)" for it in ("day", "at", "days[1]", "named['k']")]
+    rows = hive_client.query(f"SELECT {shown[0]}, {shown[1]} FROM {table} WHERE id < 2")
+    assert rows[0] == ("0024-02-29", "0024-02-29 10:00:00")
+    assert rows[1] == ("0999-12-31", "0999-12-31 00:00:00")
+    differential.check_columns(table, ["id", *shown], ["UTC", "America/New_York"])
+
+
 #: Cells for `array<int>`, `map<string,int>`, `struct<x:int,y:array<string>>`, `array<array<int>>`.
 NESTED = [
     "1|1,2|a:1,a:2,b:3|1,u\x04v|1\x042,3",

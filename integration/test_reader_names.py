@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from hiveacid.errors import UnreadableTableError
 from hiveacid.formatting import quoted
 from integration.support.differential import Differential, canonical, collected
 from integration.support.hive import HiveClient
-from integration.support.tables import FULL_ACID, REPEATS, make_table
+from integration.support.tables import FULL_ACID, INSERT_ONLY, REPEATS, make_table, storage
 
 ACID_NAMES = [
     "operation",
@@ -126,3 +128,47 @@ def test_partitions_that_hive_hides_are_refused(
     assert hive_client.query(f"SELECT * FROM {table}") == []
     with pytest.raises(UnreadableTableError, match="is partitioned by _day. Hive hides"):
         differential.read(table)
+
+
+@pytest.mark.parametrize(
+    ("format", "properties"),
+    [
+        storage("full acid"),
+        storage("parquet"),
+        storage("avro"),
+        storage("json"),
+        storage("text"),
+        pytest.param("SEQUENCEFILE", INSERT_ONLY, id="sequence file"),
+        pytest.param("RCFILE", INSERT_ONLY, id="rc file"),
+    ],
+)
+def test_fields_of_structs_have_the_names_that_hive_shows(
+    differential: Differential,
+    hive_client: HiveClient,
+    database: str,
+    format: str,
+    properties: str,
+) -> None:
+    """ORC and Parquet keep the case of a name, the other formats have lower case."""
+    table = f"{database}.fields"
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, s struct<wB:int,`wÄ`:struct<cC:int>>, "
+        f"a array<struct<`Ñx`:string>>) STORED AS {format} TBLPROPERTIES ({properties})"
+    )
+    with differential.pinned_frame(table) as (_, frame):
+        without_rows = frame.schema.simpleString()
+    hive_client.execute(
+        f"INSERT INTO {table} SELECT 1, named_struct('wB', 1, 'wÄ', named_struct('cC', 2)), "
+        "array(named_struct('Ñx', 'v'))"
+    )
+    (row,) = hive_client.query(f"SELECT s, a FROM {table}")
+    hives = [json.loads(value) for value in row]
+    assert ("wB" in hives[0]) == (format in ("ORC", "PARQUET"))
+    for value in ("false", "true"):
+        with (
+            differential.session_setting("spark.sql.caseSensitive", value),
+            differential.pinned_frame(table) as (_, frame),
+        ):
+            assert frame.schema.simpleString() == without_rows
+            (ours,) = frame.selectExpr("to_json(s)", "to_json(a)").collect()
+            assert [json.loads(text) for text in ours] == hives, value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from pathlib import Path
 
 import pyorc
@@ -178,6 +179,67 @@ def test_types_and_names_in_files_of_others(
         UnreadableTableError, match="names of nested fields in .* differ in case from the table's"
     ):
         differential.check(f"{database}.orc")
+
+
+DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}
+DATE = {"type": "int", "logicalType": "date"}
+LOCAL = {"type": "long", "logicalType": "local-timestamp-millis"}
+RECORD = {"type": "record", "name": "r", "fields": [{"name": "x", "type": ["null", "int"]}]}
+#: Types of Avro, values in a file, and the types of their columns in Hive, which shows the values.
+CONVERTED: list[tuple[object, str, str]] = [
+    ("bytes", "cast('ü' as binary)", "string"),
+    ("string", "'ü'", "binary"),
+    (DECIMAL, "cast(-12.35 as decimal(10,2))", "decimal(6,1)"),
+    (DECIMAL, "cast(1234567.89 as decimal(10,2))", "decimal(6,1)"),
+    ("int", "-128", "tinyint"),
+    ("int", "32767", "smallint"),
+    ({"type": "array", "items": ["null", "int"]}, "array(5, null)", "array<tinyint>"),
+    (RECORD, "named_struct('x', 5)", "struct<x:smallint>"),
+]
+NOT_CONVERTED: list[tuple[object, str, str, str]] = [
+    ("int", "300", "tinyint", "the int 300"),
+    ("int", "70000", "tinyint", "the int 70000"),
+    ("int", "-32769", "smallint", "the int -32769"),
+    (DATE, "date '2024-01-01'", "tinyint", "the int 19723"),
+    ({"type": "array", "items": "int"}, "array(5, 300)", "array<tinyint>", "the int 300"),
+    ("int", "5", "timestamp", "int"),
+    (DATE, "date '2024-01-01'", "timestamp", "date"),
+    (LOCAL, "timestamp_ntz '2024-01-01 10:00:00'", "timestamp", "timestamp_ntz"),
+    ({"type": "array", "items": "bytes"}, "array(X'61')", "array<string>", "array<binary>"),
+]
+
+
+def test_types_in_avro_files_of_others(
+    differential: Differential, hive_client: HiveClient, database: str, tmp_path: Path
+) -> None:
+    """What Hive converts is converted, or an error that names file, column and types."""
+    table = f"{database}.others"
+    cases = [*CONVERTED, *(case[:3] for case in NOT_CONVERTED)]
+    columns = ", ".join(f"c{i} {hive_type}" for i, (_, _, hive_type) in enumerate(cases))
+    hive_client.execute(
+        f"CREATE TABLE {table} (id int, {columns}) STORED AS AVRO TBLPROPERTIES ({INSERT_ONLY})"
+    )
+    fields: list[dict[str, object]] = [{"name": "id", "type": "int"}]
+    fields += [{"name": f"c{i}", "type": ["null", case[0]]} for i, case in enumerate(cases)]
+    schema = json.dumps({"type": "record", "name": "row", "fields": fields})
+    values = ", ".join(f"if(id = 1, {case[1]}, null) as c{i}" for i, case in enumerate(cases))
+    frame = differential.spark.sql(f"select id, {values} from values (1), (2) as v(id)")
+    writer = frame.coalesce(1).write.format("avro").option("avroSchema", schema)
+    writer.save(f"{tmp_path}/written")
+    (file,) = (tmp_path / "written").glob("*.avro")
+    hive_client.execute(f"LOAD DATA LOCAL INPATH 'file:{file}' INTO TABLE {table}")
+    shown = ["c0", "hex(c1)", *(f"c{i}" for i in range(2, 6)), "c6[0]", "c7.x"]
+    differential.check_columns(table, ["id", *shown], ["UTC"])
+    with differential.pinned_frame(table) as (_, frame):
+        for i, (_, _, hive_type, what) in enumerate(NOT_CONVERTED, len(CONVERTED)):
+            hives = hive_client.query(f"SELECT c{i} FROM {table} WHERE id = 1")
+            assert hives != [(None,)], (what, hive_type)
+            with pytest.raises((SparkRuntimeException, Py4JJavaError)) as failed:
+                frame.select(f"c{i}").collect()
+            text = str(failed.value)
+            assert f" has {what} for column c{i}, which is {hive_type} in {table}" in text
+            assert "[HIVEACID_STORED_TYPE_DIFFERS] file:" in text
+            assert frame.where("id = 2").select(f"c{i}").collect() == [(None,)]
 
 
 @pytest.mark.parametrize(

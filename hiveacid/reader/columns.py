@@ -24,12 +24,31 @@ from hiveacid.metastore import models
 from hiveacid.metastore.models import Partition, Table, TableName, partition_name
 from hiveacid.reader.projection import ColumnExpr
 from hiveacid.reader.timestamps import change, has
-from hiveacid.reader.types import UnionType, is_shown_as_null, is_value, spark_type
+from hiveacid.reader.types import (
+    UnionType,
+    is_shown_as_null,
+    is_value,
+    spark_type,
+    with_lower_names,
+)
 from hiveacid.spark_versions import version_of
 
 _SQL = "org.apache.spark.sql"
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """Partition value that stands for NULL."""
+
+_SERDE2 = "org.apache.hadoop.hive.serde2"
+_LOWER_NAMES = frozenset(
+    {
+        f"{_SERDE2}.JsonSerDe",
+        f"{_SERDE2}.avro.AvroSerDe",
+        f"{_SERDE2}.columnar.ColumnarSerDe",
+        f"{_SERDE2}.columnar.LazyBinaryColumnarSerDe",
+        f"{_SERDE2}.lazy.LazySimpleSerDe",
+        f"{_SERDE2}.lazybinary.LazyBinarySerDe",
+    }
+)
+"""SerDes that show the names of struct fields in lower case. ORC and Parquet keep the case."""
 
 RESERVED_PREFIX = "__hiveacid_"
 """Prefix of the internal columns that the reader adds."""
@@ -40,7 +59,8 @@ class TableColumns:
     """Names and types of a table's columns.
 
     The columns of `data` are in the files, the values of `partition` come from the metastore.
-    `data_types` and `partition_types` are Hive's names of the types.
+    `data_types` and `partition_types` are Hive's names of the types. With `lower_names`, Hive shows
+    the names of struct fields in lower case, and files have them as in `data`.
     """
 
     table: TableName
@@ -48,11 +68,21 @@ class TableColumns:
     partition: StructType
     data_types: tuple[str, ...]
     partition_types: tuple[str, ...]
+    lower_names: bool = False
 
     @property
     def names(self) -> list[str]:
         """Names of all columns, in the order of the table."""
         return self.data.names + self.partition.names
+
+    @property
+    def shown(self) -> StructType:
+        """The columns of `data` with the names of struct fields that Hive shows."""
+        if not self.lower_names:
+            return self.data
+        return StructType(
+            [StructField(it.name, with_lower_names(it.dataType), it.nullable) for it in self.data]
+        )
 
 
 def table_columns(table: Table) -> TableColumns:
@@ -84,6 +114,7 @@ def table_columns(table: Table) -> TableColumns:
         StructType([column_field(table.name, column) for column in table.partition_keys]),
         tuple(column.type for column in table.storage.columns),
         tuple(column.type for column in table.partition_keys),
+        table.storage.serde in _LOWER_NAMES,
     )
 
 

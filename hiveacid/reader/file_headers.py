@@ -144,7 +144,8 @@ class FileHeader:
     `created_by` names the writer of a Parquet file. `by_spark`: a Spark wrote the file in the
     proleptic Gregorian calendar (3.0 and later, by default). `rebased` are the encodings for which
     Spark's reader rebases the calendar, whatever its options: `INT96`, and `INT64`, which includes
-    dates. An Avro file has `INT64` only.
+    dates. An Avro file has `INT64` only. `byte_stream_split`: a column chunk of a Parquet file has
+    this encoding.
     """
 
     columns: StructType
@@ -156,6 +157,7 @@ class FileHeader:
     created_by: str = ""
     by_spark: bool = False
     rebased: tuple[str, ...] = ()
+    byte_stream_split: bool = False
 
 
 class KnownHeaders:
@@ -211,7 +213,8 @@ def file_headers(
 
 
 def _parquet(spark: SparkSession, reader: JavaObject) -> FileHeader:
-    metadata = reader.getFooter().getFileMetaData()
+    footer = reader.getFooter()
+    metadata = footer.getFileMetaData()
     values, schema = metadata.getKeyValueMetaData(), metadata.getSchema()
     text = schema.toString()
     names, columns = _parquet_columns(spark, schema, text)
@@ -226,7 +229,18 @@ def _parquet(spark: SparkSession, reader: JavaObject) -> FileHeader:
         metadata.getCreatedBy() or "",
         values.get(_SPARK_VERSION) is not None and INT64 not in rebased,
         rebased,
+        _has_byte_stream_split(spark, footer),
     )
+
+
+def _has_byte_stream_split(spark: SparkSession, footer: JavaObject) -> bool:
+    """Return whether a column chunk has the encoding BYTE_STREAM_SPLIT.
+
+    Java searches the text of all row groups: a call for each chunk takes too long. A column of this
+    name counts as well, which does no harm.
+    """
+    text = java(spark.sparkContext, "java.lang.StringBuilder")().append(footer.getBlocks())
+    return bool(text.indexOf("BYTE_STREAM_SPLIT") >= 0)
 
 
 def _is_rebased(way: str, value_of: Callable[[str], str | None]) -> bool:

@@ -22,7 +22,7 @@ from hiveacid.reader.orc_footers import OrcFooter
 from hiveacid.reader.partition_columns import as_in_table
 from hiveacid.reader.partition_lookup import number_by_path, numbers_column, partition_number
 from hiveacid.reader.plan import DataFile, ReadPlan
-from hiveacid.reader.projection import project
+from hiveacid.reader.projection import ColumnExpr, as_column, project
 from hiveacid.reader.scan import FILE_PATH
 from hiveacid.snapshots.tables import PinnedTable
 
@@ -120,8 +120,17 @@ def insert_only_rows(
             writer = [(WRITE_ID, _write_id(scanned.by_path))] if write_ids else []
             partition = _partition_of(files[0], plan, columns)
             own = as_in_table(scanned.columns, layout.columns, columns, partition)
+            own = _as_shown(own, columns)
             rows.append(project(scanned.frame, [*own, *parts, *writer]))
     return reduce(DataFrame.union, rows) if rows else None
+
+
+def _as_shown(data: Sequence[ColumnExpr], columns: TableColumns) -> list[ColumnExpr]:
+    """Give struct fields the names that Hive shows; files are read by the metastore's names."""
+    return [
+        (name, value if shown == field else as_column(value).cast(shown.dataType))
+        for (name, value), field, shown in zip(data, columns.data, columns.shown, strict=True)
+    ]
 
 
 def _by_format(read: TableRead, data: Iterable[DataFile]) -> dict[FileFormat[Any], list[DataFile]]:

@@ -175,7 +175,7 @@ def to_dataframe(spark: SparkSession, plan: ReadPlan) -> DataFrame:
 
 def no_rows(spark: SparkSession, columns: TableColumns) -> DataFrame:
     """Return an empty DataFrame with the table's columns."""
-    fields = [*columns.data.fields, *columns.partition.fields]
+    fields = [*columns.shown.fields, *columns.partition.fields]
     nulls = [F.lit(None).cast(field.dataType).alias(field.name) for field in fields]
     return spark.range(0).select(*nulls)
 

@@ -16,18 +16,22 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
     ByteType,
     DataType,
+    DateType,
     DecimalType,
     DoubleType,
     FloatType,
     IntegerType,
     LongType,
     MapType,
+    NullType,
     ShortType,
     StringType,
     StructField,
     StructType,
+    TimestampType,
 )
 
 from hiveacid.acid.layout import ListedFile
@@ -47,6 +51,15 @@ _WIDENED: dict[type[DataType], tuple[type[DataType], ...]] = {
     LongType: _UP_TO_32_BITS,
     DoubleType: (*_UP_TO_32_BITS, FloatType),
 }
+_AVRO_READS: dict[type[DataType], tuple[type[DataType], ...]] = {
+    IntegerType: (LongType, DoubleType, DateType),
+    LongType: (TimestampType,),
+    FloatType: (DoubleType,),
+    DateType: (IntegerType, LongType, DoubleType),
+    TimestampType: (LongType,),
+}
+"""Other types with which Spark's Avro reader reads a file's type, as Hive reads it."""
+
 _SPARK_WIDENS = version_of(pyspark.__version__).readers_widen
 """Whether Spark's readers widen integers and floats. The readers of Spark 3.5 do not: there a file
 is read with its own types, and the values are cast."""
@@ -69,7 +82,8 @@ def stored_types(
     found = []
     for i, (field, hive_type) in enumerate(zip(columns.data, columns.data_types, strict=True)):
         stored = in_file.get(field.name.lower(), field.dataType)
-        if is_converted(format, stored, field.dataType):
+        is_read = format != "avro" or avro_reads(stored, field.dataType)
+        if is_converted(format, stored, field.dataType) or not is_read:
             found.append((i, stored))
         elif format == "parquet" and _differs_inside(stored, field.dataType):
             raise UnreadableTableError(
@@ -109,17 +123,55 @@ def is_converted(format: str, stored: DataType, wanted: DataType) -> bool:
 
     Spark's reader converts the others: it widens integers and floats as Hive does (but see
     `_SPARK_WIDENS`), and fails on everything else. It also fails on a timestamp that became a
-    string: the timestamp may have nanoseconds.
+    string: the timestamp may have nanoseconds. For Avro, `avro_reads` lists what Spark converts.
     """
     if stored == wanted:
         return False
     if format == "avro":
-        to_float = isinstance(stored, _INTEGERS) and isinstance(wanted, FloatType)
-        return to_float or (isinstance(stored, LongType) and isinstance(wanted, DoubleType))
+        if isinstance(wanted, FloatType):
+            return isinstance(stored, _INTEGERS)
+        if isinstance(stored, DecimalType) and isinstance(wanted, DecimalType):
+            return not _holds(wanted, stored)
+        texts = (isinstance(stored, BinaryType) and isinstance(wanted, StringType)) or (
+            isinstance(stored, StringType) and isinstance(wanted, BinaryType)
+        )
+        to_double = isinstance(stored, LongType) and isinstance(wanted, DoubleType)
+        return texts or to_double or isinstance(stored, NullType)
     if isinstance(stored, (*_INTEGERS, DecimalType)):
         others = (*_FLOATING, DecimalType, StringType)
         return isinstance(wanted, others) or _may_not_fit(stored, wanted)
     return isinstance(stored, _FLOATING) and isinstance(wanted, StringType)
+
+
+def avro_reads(stored: DataType, wanted: DataType) -> bool:
+    """Return whether Spark's Avro reader reads a type of a file as Hive reads it."""
+    if isinstance(wanted, UnionType):
+        return True
+    if isinstance(stored, StructType) and isinstance(wanted, StructType):
+        in_file = {field.name.lower(): field.dataType for field in stored}
+        return all(
+            avro_reads(in_file.get(field.name.lower(), field.dataType), field.dataType)
+            for field in wanted
+        )
+    if isinstance(stored, ArrayType) and isinstance(wanted, ArrayType):
+        return avro_reads(stored.elementType, wanted.elementType)
+    if isinstance(stored, MapType) and isinstance(wanted, MapType):
+        return avro_reads(stored.keyType, wanted.keyType) and avro_reads(
+            stored.valueType, wanted.valueType
+        )
+    if isinstance(stored, DecimalType) and isinstance(wanted, DecimalType):
+        return _holds(wanted, stored)
+    # The reader's integers have 32 bits.
+    stored, wanted = (
+        IntegerType() if isinstance(it, _UP_TO_32_BITS) else it for it in (stored, wanted)
+    )
+    return type(stored) is type(wanted) or type(wanted) in _AVRO_READS.get(type(stored), ())
+
+
+def _holds(wanted: DecimalType, stored: DecimalType) -> bool:
+    """Return whether a decimal type has room for all values of another."""
+    whole = wanted.precision - wanted.scale >= stored.precision - stored.scale
+    return whole and wanted.scale >= stored.scale
 
 
 def converted(format: str, column: Column, stored: DataType, wanted: DataType) -> Column:

@@ -109,6 +109,20 @@ def with_leaves(type_: DataType, leaf: Callable[[DataType], DataType]) -> DataTy
     return leaf(type_)
 
 
+def with_lower_names(type_: DataType) -> DataType:
+    """Return a type with the names of struct fields in lower case, at any depth."""
+    if isinstance(type_, ArrayType):
+        return ArrayType(with_lower_names(type_.elementType), type_.containsNull)
+    if isinstance(type_, MapType):
+        key, value = map(with_lower_names, (type_.keyType, type_.valueType))
+        return MapType(key, value, type_.valueContainsNull)
+    if isinstance(type_, StructType):
+        return StructType(
+            [StructField(f.name.lower(), with_lower_names(f.dataType), f.nullable) for f in type_]
+        )
+    return type_
+
+
 def depth(type_: DataType, of_map: int = 1) -> int:
     """Return the nesting depth of arrays, maps and structs; each map counts `of_map`."""
     if isinstance(type_, ArrayType):

@@ -124,7 +124,7 @@ def describe_table(session: SparkSession, statement: Statement, table: Table) ->
     comments = {it.name: it.comment for it in (*table.storage.columns, *table.partition_keys)}
     keys = [(it.name, it.dataType.simpleString(), comments[it.name]) for it in columns.partition]
     rows: list[tuple[Any, ...]] = [
-        (it.name, it.dataType.simpleString(), comments[it.name]) for it in columns.data
+        (it.name, it.dataType.simpleString(), comments[it.name]) for it in columns.shown
     ]
     rows += keys
     if statement.kind == "ShowColumns":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, SparkSession
@@ -24,7 +25,7 @@ from hiveacid.formatting import quoted
 from hiveacid.jvm.java_types import JavaObject
 from hiveacid.jvm.py4j import java
 from hiveacid.metastore.models import StorageDescriptor, Table, TableName
-from hiveacid.reader.columns import TableColumns, within_length
+from hiveacid.reader.columns import TableColumns, try_cast, within_length
 from hiveacid.reader.file_headers import ask_file
 from hiveacid.reader.formats.base import (
     ScannedFiles,
@@ -36,8 +37,14 @@ from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.plan import DataFile
 from hiveacid.reader.projection import ColumnExpr
 from hiveacid.reader.properties import file_properties
-from hiveacid.reader.scan import scan
-from hiveacid.reader.stored_types import StoredTypes, as_wanted, with_stored
+from hiveacid.reader.scan import FILE_PATH, scan
+from hiveacid.reader.stored_types import (
+    StoredTypes,
+    as_wanted,
+    avro_reads,
+    is_converted,
+    with_stored,
+)
 from hiveacid.reader.timestamps import change, gregorian_dates
 from hiveacid.reader.types import UnionType
 from hiveacid.reader.writer_time_zones import WriterTimes
@@ -131,12 +138,20 @@ def avro_columns(
 ) -> list[ColumnExpr]:
     """Return the table's columns; `times` is None for a table without dates and timestamps."""
     selected: list[ColumnExpr] = []
+    unread = dict(it for it in stored if not _is_read(it[1], columns.data[it[0]].dataType))
     scanned = [F.col(quoted(name)) for name in columns.data.names]
-    scanned = as_wanted("avro", scanned, columns.data, stored)
+    read = tuple(it for it in stored if it[0] not in unread)
+    scanned = as_wanted("avro", scanned, columns.data, read)
     for i, (field, hive_type) in enumerate(zip(columns.data, columns.data_types, strict=True)):
+        if i in unread:
+            refused = _unread(scanned[i], unread[i], columns, i)
+            selected.append((field.name, refused.cast(field.dataType)))
+            continue
         column = change(scanned[i], field.dataType, UnionType, _tagged)
         column = within_length(column, hive_type)
         if _stored(field.dataType) != field.dataType:
+            fitting = partial(_fitting, columns=columns, i=i)
+            column = change(column, field.dataType, (ByteType, ShortType), fitting)
             column = column.cast(field.dataType)
         if times is not None:
             column = times.show(spark, i, column, field.dataType)
@@ -144,6 +159,45 @@ def avro_columns(
                 column = gregorian_dates(column, field.dataType)
         selected.append((field.name, column))
     return selected
+
+
+def _is_read(stored: DataType, wanted: DataType) -> bool:
+    return is_converted("avro", stored, wanted) or avro_reads(stored, wanted)
+
+
+def _unread(column: Column, stored: DataType, columns: TableColumns, i: int) -> Column:
+    """Return an error for each value of a column whose type in the file cannot be converted."""
+    message = F.concat(
+        F.lit("[HIVEACID_STORED_TYPE_DIFFERS] "),
+        F.col(FILE_PATH),
+        F.lit(
+            f" has {stored.simpleString()} for column {columns.data.names[i]}, which is "
+            f"{columns.data_types[i]} in {columns.table}. The values cannot be read as Hive reads "
+            "them. Give the column the file's type in Hive (ALTER TABLE … CHANGE COLUMN), or let "
+            "Hive copy the table."
+        ),
+    )
+    return F.when(column.isNotNull(), F.raise_error(message))
+
+
+def _fitting(value: Column, data_type: DataType, columns: TableColumns, i: int) -> Column:
+    """Return an integer of Avro as a `tinyint` or `smallint`; an error if it does not fit.
+
+    Hive shows the integer as it is.
+    """
+    message = F.concat(
+        F.lit("[HIVEACID_STORED_TYPE_DIFFERS] "),
+        F.col(FILE_PATH),
+        F.lit(" has the int "),
+        value.cast("string"),
+        F.lit(
+            f" for column {columns.data.names[i]}, which is {columns.data_types[i]} in "
+            f"{columns.table}. Hive shows the number, and Spark's {data_type.simpleString()} has "
+            "no such value. Give the column a wider type in Hive (ALTER TABLE … CHANGE COLUMN)."
+        ),
+    )
+    fits = try_cast(value, data_type)
+    return F.when(value.isNotNull() & fits.isNull(), F.raise_error(message)).otherwise(fits)
 
 
 def _tagged(union: Column, data_type: DataType) -> Column:

@@ -22,12 +22,14 @@ class DescribedLayout(Layout):
     `times` is the meaning of the files' dates and timestamps; None for a table without them.
     `stored` are the columns that the files store in another type. `names` are the files' own names
     of the columns if columns are found by position, with None for a column that the files lack.
-    Where columns are found by name, `names` is None.
+    Where columns are found by name, `names` is None. `byte_stream_split`: the files have Parquet's
+    encoding of this name.
     """
 
     times: WriterTimes | None
     stored: StoredTypes
     names: tuple[str | None, ...] | None = None
+    byte_stream_split: bool = False
 
 
 class DescribedFormat(FileFormat[DescribedLayout]):
@@ -58,7 +60,7 @@ class DescribedFormat(FileFormat[DescribedLayout]):
                 time_zone=read.parquet_time_zone,
             )
             stored = stored_types(columns, self.name, file.file, found)
-            return DescribedLayout(columns, times, stored, names)
+            return DescribedLayout(columns, times, stored, names, header.byte_stream_split)
 
         return group((layout(file), file) for file in files)
 

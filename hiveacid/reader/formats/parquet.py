@@ -45,6 +45,9 @@ _BY_POSITION = "parquet.column.index.access"
 _CONVERSION = "spark.sql.parquet.int96TimestampConversion"
 """Setting by which Spark converts INT96 of writers other than parquet-mr to the session's zone."""
 
+_VECTORIZED = "spark.sql.parquet.enableVectorizedReader"
+"""Setting for Spark's vectorized reader, which does not decode BYTE_STREAM_SPLIT."""
+
 
 class Parquet(DescribedFormat):
     """Parquet."""
@@ -80,6 +83,8 @@ class Parquet(DescribedFormat):
         )
         listed = [file.file for file in files]
         settings = _unconverted(read.spark)
+        if layout.byte_stream_split:
+            settings[_VECTORIZED] = "false"
         frame, by_path = scan(read.spark, self.name, listed, schema, options, settings=settings)
         return ScannedFiles(frame, by_path, data)
 

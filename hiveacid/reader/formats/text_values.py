@@ -36,14 +36,20 @@ _FLOATING = (
 )
 """Number that Java's `Double.parseDouble` accepts."""
 
-_DATE = r"(?s)\A[\x00-\x20]*+(-?\d{4}-\d{1,2}-\d{1,2})(?!\d).*\z"
+_DATE = r"(?s)\A[\x00-\x20]*+(-?\d{1,4}-\d{1,2}-\d{1,2})(?!\d).*\z"
 """Date. Any text after it is ignored (`DateParser`)."""
 
+_DATE_BYTES = 8
+"""Minimum length of a date with the text around it (`LazyUtils.isDateMaybe`)."""
+
 _TIMESTAMP = (
-    r"\A[\x00-\x20]*+\d{4,5}-(\d{1,2}-\d{1,2} \d{1,2}:\d{1,2}:\d{1,2}|\d\d-\d\dT\d\d:\d\d:\d\d)"
-    r"(\.\d{1,9})?[\x00-\x20]*+\z"
+    r"\A[\x00-\x20]*+(0*\d{1,6}-\d{1,2}-\d{1,2} \d{1,2}:\d{1,2}:\d{1,2}"
+    r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?[\x00-\x20]*+\z"
 )
-"""Timestamp. With a `T`, every part has two digits."""
+"""Timestamp. With a `T`, the year has four digits and every other part two."""
+
+_SHORT_YEAR = r"\A([\x00-\x20]*+-?)0*(\d{1,3})-"
+"""Year of a date or timestamp that is less than 1000. Spark's casts require four digits."""
 
 _BASE64 = r"\A([A-Za-z0-9+/]{4})*+([A-Za-z0-9+/]{2}(==)?|[A-Za-z0-9+/]{3}=?)?\z"
 """Base64 that Java's `Base64.getDecoder` accepts. Hive reads any other text as the bytes
@@ -64,14 +70,21 @@ def text_value(cell: Column, data_type: DataType, escape: str | None) -> Column:
     if isinstance(data_type, DecimalType):
         return try_cast(cell, data_type)
     if isinstance(data_type, DateType):
-        return try_cast(F.nullif(F.regexp_extract(cell, _DATE, 1), F.lit("")), data_type)
+        date = F.nullif(F.regexp_extract(cell, _DATE, 1), F.lit(""))
+        is_date = F.octet_length(cell) >= _DATE_BYTES
+        return F.when(is_date, try_cast(_with_long_year(date), data_type))
     if isinstance(data_type, TimestampType):
-        return F.when(cell.rlike(_TIMESTAMP), try_cast(cell, data_type))
+        return F.when(cell.rlike(_TIMESTAMP), try_cast(_with_long_year(cell), data_type))
     if isinstance(data_type, BinaryType):
         padded = F.concat(cell, F.lit("===").substr(F.lit(1), F.pmod(-F.length(cell), F.lit(4))))
         return F.when(cell.rlike(_BASE64), F.unbase64(padded)).otherwise(cell.cast("binary"))
     text = _unescaped(cell, escape)
     return short(text, data_type) if isinstance(data_type, CharType | VarcharType) else text
+
+
+def _with_long_year(text: Column) -> Column:
+    """Add zeros to a year of less than four digits."""
+    return F.regexp_replace(text, _SHORT_YEAR, "$1" + "000" + "$2-")
 
 
 def _unescaped(cell: Column, escape: str | None) -> Column:

@@ -10,7 +10,7 @@ from hiveacid.reader import stored_types as module
 from hiveacid.reader.columns import table_columns
 from hiveacid.reader.file_headers import UnsignedType
 from hiveacid.reader.partition_columns import parquet_partition_columns
-from hiveacid.reader.stored_types import stored_types, with_stored
+from hiveacid.reader.stored_types import avro_reads, stored_types, with_stored
 from hiveacid.reader.types import spark_type
 
 
@@ -57,8 +57,15 @@ def stored(format, old, new):
         ("parquet", "string", "int", False),
         ("avro", "int", "float", True),
         ("avro", "bigint", "double", True),
+        ("avro", "binary", "string", True),
+        ("avro", "string", "binary", True),
+        ("avro", "decimal(10,2)", "decimal(6,1)", True),
+        ("avro", "decimal(10,2)", "decimal(11,1)", True),
+        ("avro", "decimal(10,2)", "decimal(20,4)", False),
         ("avro", "int", "double", False),
-        ("avro", "int", "string", False),
+        ("avro", "int", "smallint", False),
+        ("avro", "int", "date", False),
+        ("avro", "bigint", "timestamp", False),
     ],
 )
 def test_what_is_converted(format, old, new, converted):
@@ -87,7 +94,29 @@ def test_what_is_refused_inside_of_a_column(old, new):
     assert f"shop.t: file:/t/000000_0 has {old} for column c, which is {new} now" in str(
         error.value
     )
-    assert stored("avro", old, new) == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_read"),
+    [
+        ("struct<a:int>", "struct<a:double,b:string>", True),
+        ("array<struct<a:int>>", "array<struct<b:string>>", True),
+        ("array<int>", "array<smallint>", True),
+        ("map<string,int>", "map<string,uniontype<int,string>>", True),
+        ("int", "string", False),
+        ("int", "timestamp", False),
+        ("date", "timestamp", False),
+        ("struct<a:decimal(9,2)>", "struct<a:bigint>", False),
+        ("array<decimal(9,2)>", "array<decimal(9,1)>", False),
+        ("map<string,decimal(9,2)>", "map<string,string>", False),
+        ("array<binary>", "array<string>", False),
+        ("array<int>", "int", False),
+    ],
+)
+def test_what_spark_reads_in_avro(old, new, is_read):
+    assert avro_reads(spark_type(old), spark_type(new)) is is_read
+    # A column that is not read has the file's type in the scan, and each value is an error.
+    assert stored("avro", old, new) == (() if is_read else ((0, spark_type(old)),))
 
 
 @pytest.mark.parametrize("new", ["struct<a:int,c:int>", "struct<a:bigint>", "struct<b:string>"])

@@ -63,15 +63,7 @@ def gated(monkeypatch):
 
 
 @pytest.fixture
-def gated(monkeypatch):
-    """The sessions that got the gate."""
-    found = []
-    monkeypatch.setattr(api, "install_gate", found.append)
-    return found
-
-
-@pytest.fixture
-def take(metastore, monkeypatch, gated):
+def take(metastore, monkeypatch):
     """Takes snapshots of the fake metastore."""
     monkeypatch.setattr(api, "MetastoreClient", lambda uri, timeout, security: metastore.client())
 
@@ -106,13 +98,6 @@ def warnings(monkeypatch):
     return said
 
 
-def test_each_session_that_reads_gets_the_gate(take, planned, gated):
-    with take("shop.orders") as snapshot:
-        assert gated == [SPARK]
-        snapshot.table("shop.orders", spark=OTHER)
-    assert gated == [SPARK, OTHER]
-
-
 def test_what_is_public_is_there():
     assert all(hasattr(hiveacid, name) for name in hiveacid.__all__)
     assert sorted(hiveacid.__all__) == list(hiveacid.__all__)
@@ -136,7 +121,7 @@ class TestBlock:
         assert metastore.order()[-2:] == ["heartbeat", "commit_txn"]
         assert metastore.locks == []
 
-    def test_a_secured_metastore_is_told_who_asks(self, metastore, monkeypatch, gated):
+    def test_a_secured_metastore_is_told_who_asks(self, metastore, monkeypatch):
         security, seen = hiveacid.Security(hiveacid.Kerberos()), []
 
         def make_client(uri, timeout, security):
