@@ -263,7 +263,9 @@ class Histories:
         """Do one more operation, rather one that was rare so far; if it is over, end a writer."""
         if table.shape.partition:
             table.partitions = world.partitions()
-        names = list(self.operations if table.transactional else BEFORE_CONVERSION)
+        names = list(self.operations)
+        if not table.transactional:
+            names = [name for name in BEFORE_CONVERSION if name in self.operations]
         names = [name for name in names if has_operation(self._hive, table.shape, name)]
         if len(steps) < 3:
             names = [name for name in names if name.startswith(("insert", "load"))]

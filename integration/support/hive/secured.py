@@ -25,7 +25,6 @@ from integration.support.hive.kdc import SERVER, Kdc
 from integration.support.hive.server import HiveServer, free_ports
 
 _METASTORE = "org.apache.hadoop.hive.metastore.HiveMetaStore"
-_HIVE_SERVER2 = "org.apache.hive.service.server.HiveServer2"
 PASSWORD = "s3cret of dbt"
 """Password of the user `dbt` of a metastore with `PLAIN`."""
 
@@ -164,15 +163,14 @@ class SecuredHive(HiveServer):
     def _start_services(self, jvm: Jvm) -> None:
         self.kdc.start(jvm)
         self._start_secured(jvm, self.ports.metastore, "kerberos", self._protection)
-        jvm.start_main(_HIVE_SERVER2)
-        self._wait_for("HiveServer2", self.ports.hs2, jvm, lambda: True)
+        self._start_hiveserver2(jvm)
 
     def _start_secured(self, jvm: Jvm, port: int, authentication: str, protection: str) -> None:
         self._write_core_site(authentication, protection or self._protection)
         self._secure(jvm, authentication)
         try:
             metastore = jvm.start_main(_METASTORE, "-p", str(port))
-            self._wait_for("metastore", port, jvm, metastore.isAlive)
+            self._wait_for_metastore(port, jvm, metastore)
             # The port answers a little before all settings are read.
             time.sleep(0.5)
         finally:

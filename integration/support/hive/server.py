@@ -16,11 +16,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import pyspark
+from py4j.protocol import Py4JError
 
 from hiveacid.jars.artifacts import Progress
 from hiveacid.jars.hive_client import client_jars
@@ -238,30 +240,50 @@ class HiveServer:
             raise self._start_error(str(error)) from error
 
     def _start_services(self, jvm: Jvm) -> None:
-        # The metastore's main method returns only when it fails; HiveServer2's returns when it
-        # has started, and ends the process when it fails.
         metastore = jvm.start_main(_METASTORE, "-p", str(self.ports.metastore))
-        self._wait_for("metastore", self.ports.metastore, jvm, metastore.isAlive)
-        if self._metastore_only:
-            return
-        jvm.start_main(_HIVE_SERVER2)
-        self._wait_for("HiveServer2", self.ports.hs2, jvm, lambda: True)
+        self._wait_for_metastore(self.ports.metastore, jvm, metastore)
+        if not self._metastore_only:
+            self._start_hiveserver2(jvm)
 
-    def _wait_for(self, service: str, port: int, jvm: Jvm, is_alive: Callable[[], bool]) -> None:
+    def _wait_for_metastore(self, port: int, jvm: Jvm, main: Any) -> None:
+        """Wait until a metastore answers. Its main method returns only when it fails."""
+
+        def is_up() -> bool:
+            if not main.isAlive():
+                raise self._start_error("The metastore failed to start")
+            return _answers(port)
+
+        self._wait_for("metastore", jvm, is_up)
+
+    def _start_hiveserver2(self, jvm: Jvm) -> None:
+        """Start HiveServer2 and wait until it opens sessions.
+
+        Its main method returns when it has started, and ends the process when it fails. Its port
+        answers a little earlier: until it has started, it refuses sessions ("inactive HS2
+        instance").
+        """
+        main = jvm.start_main(_HIVE_SERVER2)
+        self._wait_for("HiveServer2", jvm, lambda: _answers(self.ports.hs2) and not main.isAlive())
+
+    def _wait_for(self, service: str, jvm: Jvm, is_up: Callable[[], bool]) -> None:
         deadline = time.monotonic() + START_TIMEOUT
         while time.monotonic() < deadline:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
+            # A process that ends meanwhile does not answer what `is_up` asks.
+            with suppress(Py4JError):
+                if is_up():
                     return
             if jvm.exit_code is not None:
                 raise self._start_error(f"Java ended with {jvm.exit_code} as {service} started")
-            if not is_alive():
-                raise self._start_error(f"The {service} failed to start")
             time.sleep(0.05)
         raise self._start_error(f"{service} does not answer after {START_TIMEOUT} s")
 
     def _start_error(self, what: str) -> HiveStartError:
         return HiveStartError(f"{what}. The end of its log, {self.log}:\n{self.log_tail()}")
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def free_ports(count: int) -> list[int]:
