@@ -20,7 +20,7 @@ from hiveacid.jvm.java_types import Expression, LogicalPlan
 from hiveacid.jvm.plans import plan_of
 from hiveacid.jvm.py4j import active, each, java, scala_map, scala_seq_of
 from hiveacid.spark_versions import version_of
-from hiveacid.sql.statement import Statement, check_syntax, of_plan, parse
+from hiveacid.sql.statement import Statement, check_syntax, of_completed_plan, parse
 
 Parameters = Mapping[str, Any] | Sequence[Any]
 """Values by parameter name, or in the order of the question marks."""
@@ -33,18 +33,20 @@ def parse_with(session: SparkSession, sql: str, values: Parameters | None = None
     """Parse a statement, with values for its parameters if there are any.
 
     Raises:
-        PySparkException: there are values, and Spark cannot parse the statement, or a value is not
-            a constant.
+        PySparkException, Py4JJavaError: there are values, and Spark cannot parse the statement, or
+            a value is not a constant.
     """
     if not values:
         return parse(session, sql)
     text = with_values(session, sql, values) if version_of(session.version).binds_in_text else None
     # Spark's parser would substitute variables in a value with `${…}`, which must stay as it is.
     if text is not None and _with_variables(session, text) == text:
-        statement = of_plan(session, text, check_syntax(session, text))
+        statement = of_completed_plan(session, text, check_syntax(session, text))
     else:
         parsed = check_syntax(session, sql)
-        statement = of_plan(session, sql, parsed, lambda plan: bind(session, plan, values))
+        statement = of_completed_plan(
+            session, sql, parsed, lambda plan: bind(session, plan, values)
+        )
     return replace(statement, is_rewritten=True)
 
 

@@ -236,24 +236,47 @@ def parse_name(session: SparkSession, text: str) -> NameParts:
         return tuple(map(str, each(parser.parseMultipartIdentifier(text))))
 
 
-def of_plan(
+def of_plan(session: SparkSession, sql: str, parsed: LogicalPlan) -> Statement:
+    """Return a statement, from the plan that Spark's parser has made of `sql`.
+
+    It has no names if Spark cannot resolve its `with` clauses: running it raises the error.
+    """
+    try:
+        plan = _resolved(session, parsed)
+    except Py4JJavaError:
+        return Statement(sql)
+    return _of_resolved(session, sql, parsed, plan)
+
+
+def of_completed_plan(
     session: SparkSession,
     sql: str,
     parsed: LogicalPlan,
     complete: Callable[[LogicalPlan], LogicalPlan] = lambda plan: plan,
 ) -> Statement:
-    """Return a statement, from the plan that Spark's parser has made of `sql`.
+    """Return a statement that must be run by its plan, not by its text.
 
     `complete` returns the plan to run. It is given the plan in which the names of `with` clauses
     are resolved.
+
+    Raises:
+        PySparkException, Py4JJavaError: Spark cannot resolve the names, or the plan cannot be
+            completed.
     """
+    plan = _inside(session.sparkContext, _resolved(session, parsed), complete)
+    return _of_resolved(session, sql, parsed, plan)
+
+
+def _resolved(session: SparkSession, parsed: LogicalPlan) -> LogicalPlan:
+    with active(session):
+        return _substituted(session.sparkContext, parsed)
+
+
+def _of_resolved(
+    session: SparkSession, sql: str, parsed: LogicalPlan, plan: LogicalPlan
+) -> Statement:
+    """Return a statement, from Spark's plan of it in which the names of `with` are resolved."""
     context = session.sparkContext
-    try:
-        with active(session):
-            plan = _substituted(context, parsed)
-    except Py4JJavaError:
-        return Statement(sql)
-    plan = _inside(context, plan, complete)
     found = _Names()
     found.kind = parsed.nodeName()
     found.opaque = _OPAQUE.get(found.kind)

@@ -405,7 +405,13 @@ cast(dw as decimal(10,2));
 cast(i as decimal(10,2));
 cast(i as decimal(5,2));
 cast(l as decimal(10,0));
+-- hive3: refused
 cast(l as decimal(20,0)) / cast(3 as decimal(20,10));
+-- hive3: refused
+de / (1024 * 1024);
+cast(de as decimal(12,6)) / 0.05;
+cast(de as decimal(38,10)) / cast(i as decimal(20,10));
+de / -(3.5);
 cast(i as double);
 cast(l as double);
 cast(l as float);

@@ -54,11 +54,11 @@ HIVE_4 = HiveSql("4.0.1", nulls_last=True)
 HIVE_3 = HiveSql("3.0", nulls_last=False)
 
 
-def shown(session, sql, hive=HIVE_4, **views):
+def shown(session, sql, hive=HIVE_4, orders=ROWS, **views):
     """The rows of a statement, and the tables that it reads, with the views on the way."""
     statement = parse(session, sql)
     reads = find_acid(session, statement, Known(hive, **views))
-    frame = swap(session, statement, reads, lambda read: session.sql(ROWS)).run(session)
+    frame = swap(session, statement, reads, lambda read: session.sql(orders)).run(session)
     return frame, [(str(it.table), it.path) for it in tables_of(reads)]
 
 
@@ -106,6 +106,9 @@ def test_a_view_over_a_view_that_sparks_catalog_lacks(session):
         ),
         ("o.n / 2L", "decimal(8,6)", [Decimal("0.625"), None]),
         ("o.n / 2.0", "decimal(8,6)", [Decimal("0.625"), None]),
+        ("1.0 / 3", "decimal(7,6)", [Decimal("0.333333")] * 2),
+        # Of a calculated whole number Hive 4 takes the digits that its type may have.
+        ("o.n / (1 + 2)", "decimal(14,13)", [Decimal("0.4166666666667"), None]),
         # The type of a column that became wider after the view was made.
         ("cast(o.id AS bigint) * 3000000000", "int", [3000000000, 6000000000]),
     ],
@@ -212,11 +215,94 @@ def test_what_differs_by_its_types_is_refused(session, expression, type_, reason
         ("concat(o.s, o.n)", "string", "Hive 3 writes no zeros at the end"),
         ("(SELECT avg(p.n) FROM shop.orders p)", "decimal(7,6)", "another number in Hive 3"),
         ("(SELECT avg(p.s) FROM shop.orders p)", "double", "another number in Hive 3"),
+        *(
+            (expression, "decimal(7,6)", "Hive 3 treats it as a decimal of its own digits")
+            for expression in (
+                "o.n / cast(3 AS decimal(20,10))",
+                "o.n / cast('3' AS decimal(20,10))",
+                "o.n / cast(3 AS int)",
+                "o.n / 3S",
+                "o.n / -(3)",
+                "o.n / (1 + 2)",
+                "o.n / (1.5 * 2)",
+                "o.n / length('abc')",
+                "o.n / (1.0 / 3)",
+                "(o.n + cast(1 AS decimal(20,10))) / 7",
+                "1 / cast(7 AS decimal(12,2))",
+                "round(o.n / (1 + 2), 7)",
+                "if(o.n / (1 + 2) > 0.4, o.n, 1.5)",
+                "(SELECT sum(cast(3 AS decimal(20,10))) / 7 FROM shop.orders p)",
+            )
+        ),
     ],
 )
 def test_what_differs_in_hive_3_is_refused_there(session, expression, type_, reason):
     with pytest.raises(UnreadableTableError, match=reason):
         rows(session, expression, type_, HIVE_3)
+
+
+@pytest.mark.parametrize(
+    ("expression", "type_", "value"),
+    [
+        ("o.n / 3", "decimal(1,0)", "0.416667"),
+        ("o.n / -3", "decimal(1,0)", "-0.416667"),
+        ("o.n / cast(3 AS bigint)", "decimal(1,0)", "0.416667"),
+        ("o.n / cast(3 AS decimal(1,0))", "decimal(1,0)", "0.416667"),
+        ("o.n / 1.50", "decimal(1,0)", "0.833333"),
+        ("o.n / -(1.5)", "decimal(1,0)", "-0.833333"),
+        ("o.n / cast(o.id + 1 AS decimal(1,0))", "decimal(1,0)", "0.625"),
+        ("coalesce(o.n, cast(3 AS decimal(4,2))) / 7", "decimal(1,0)", "0.178571"),
+        ("1.0 / 3", "decimal(1,0)", "0.333333"),
+        ("o.n * cast(3 AS decimal(20,10))", "decimal(1,0)", "3.75"),
+        ("o.n / cast(NULL AS decimal(20,10))", "decimal(1,0)", None),
+    ],
+)
+def test_a_division_by_a_constant_with_the_type_of_its_digits_is_read_in_hive_3(
+    session, expression, type_, value
+):
+    (found, _) = rows(session, expression, type_, HIVE_3)
+    assert found == (value if value is None else Decimal(value))
+
+
+OF_CONSTANTS = {
+    "a subquery": "(SELECT p.n, 3 AS k FROM shop.orders p) q",
+    "two subqueries": "(SELECT r.n, r.k FROM (SELECT p.n, 3 AS k FROM shop.orders p) r) q",
+    "a group": "(SELECT p.n, 1 + 2 AS k FROM shop.orders p GROUP BY p.n) q",
+    "a join": "shop.orders q CROSS JOIN (SELECT cast(3 AS decimal(20,10)) AS k) c",
+    "a view": "shop.below q",
+    "a view in a subquery": "(SELECT r.n, r.k FROM (SELECT b.n, b.k FROM shop.below b) r) q",
+}
+
+
+@pytest.mark.parametrize("source", OF_CONSTANTS)
+def test_a_column_that_is_a_constant_is_one_where_hive_3_divides(session, source):
+    below = ("SELECT p.n, 3 AS k FROM shop.orders p", "n decimal(3,2)", "k int")
+    above = (f"SELECT q.n / k AS x FROM {OF_CONSTANTS[source]}", "x decimal(1,0)")
+    with pytest.raises(UnreadableTableError, match="Hive 3 treats it as a decimal"):
+        shown(session, "select x from shop.v", HIVE_3, below=below, v=above)
+    frame, _ = shown(session, "select x from shop.v", HIVE_4, below=below, v=above)
+    assert len(frame.collect()) == 2
+
+
+def test_a_column_of_a_common_table_expression_is_a_constant_where_hive_3_divides(session):
+    text = "WITH q AS (SELECT p.n, 3 AS k FROM shop.orders p) SELECT q.n / q.k AS x FROM q"
+    with pytest.raises(UnreadableTableError, match="Hive 3 treats it as a decimal"):
+        shown(session, "select x from shop.v", HIVE_3, v=(text, "x decimal(1,0)"))
+
+
+def test_a_column_that_is_no_constant_in_every_row_is_none_in_hive_3(session):
+    """Neither is the key of a table with a single partition, a constant in Spark's plan."""
+    for k in ("o.id", "if(o.id = 1, 3, 4)"):
+        view = (
+            f"SELECT q.n / q.k AS x FROM (SELECT o.n, {k} AS k FROM shop.orders o) q",
+            "x decimal(1,0)",
+        )
+        frame, _ = shown(session, "select x from shop.v", HIVE_3, v=view)
+        assert len(frame.collect()) == 2
+    view = ("SELECT o.n / o.day AS x FROM shop.orders o", "x decimal(1,0)")
+    rows_of_a_partition = f"select *, 3 as day from ({ROWS})"
+    frame, _ = shown(session, "select x from shop.v", HIVE_3, rows_of_a_partition, v=view)
+    assert len(frame.collect()) == 2
 
 
 def test_old_days_of_hive_3_fail(session):

@@ -27,6 +27,7 @@ from hiveacid.jvm.plans import (
 )
 from hiveacid.jvm.py4j import active, each, java
 from hiveacid.metastore.models import HiveView
+from hiveacid.sql.hive_views.constants import check_constants
 from hiveacid.sql.hive_views.refusals import DiffersError, fail_for_value
 
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
@@ -150,6 +151,8 @@ def with_hives_casts(
     """
     context = session.sparkContext
     plan = analysed(session, query)
+    if is_hive_3:
+        check_constants(context, plan)
     pairs: list[tuple[Expression, Any]] = []
     for found in _differing_in(context, plan, view, type_dependent, is_hive_3=is_hive_3):
         node = found.node
