@@ -337,12 +337,15 @@ class Snapshot:
         """
         session, found = self._session(spark), table_name(name)
         state, choice = start_of_changes(since), _chosen(found, partitions)
-        if until is not None:
-            write_id_of("until", until)
-        if max_write_ids is not None:
-            write_id_of("max_write_ids", max_write_ids)
         plan = self._engine.plan_changes(
-            session, found, state, choice, until=until, max_write_ids=max_write_ids
+            session,
+            found,
+            state,
+            choice,
+            until=None if until is None else write_id_of("until", until),
+            max_write_ids=(
+                None if max_write_ids is None else write_id_of("max_write_ids", max_write_ids)
+            ),
         )
         return Changes(session, plan)
 
@@ -368,11 +371,9 @@ class Snapshot:
             HiveAcidError: as for `changes`.
         """
         found = table_name(name)
-        choice = _chosen(found, partitions)
-        write_id_of("since", since)
-        if until is not None:
-            write_id_of("until", until)
-        return self._engine.change_feed(self._session(spark), found, since, until, choice)
+        choice, first = _chosen(found, partitions), write_id_of("since", since)
+        last = None if until is None else write_id_of("until", until)
+        return self._engine.change_feed(self._session(spark), found, first, last, choice)
 
     def verify(self, name: str | TableName, *, spark: SparkSession | None = None) -> Verification:
         """Check the files of a table, and that `table` shows their rows.

@@ -5,6 +5,7 @@ Each function returns the argument in the form that the API works with.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping
 from datetime import date
 from pathlib import Path
@@ -182,13 +183,14 @@ def start_of_changes(given: object) -> SourceState | int | None:
             "directories. Rows as of a time are in `table`, with `timestamp_as_of`.",
             code="HIVEACID_INVALID_SINCE",
         )
-    if not isinstance(given, int) or isinstance(given, bool):
+    write_id = _whole(given)
+    if write_id is None:
         raise InvalidSettingError(
             f"`since` must be a state, its text or a write id, not {_kind(given)}. Pass "
             "`changes.state` of the last time; None reads every row.",
             code="HIVEACID_INVALID_SINCE",
         )
-    return given
+    return write_id
 
 
 def write_id_of(argument: str, given: object) -> int:
@@ -197,12 +199,20 @@ def write_id_of(argument: str, given: object) -> int:
     Raises:
         InvalidSettingError: it is no whole number.
     """
-    if not isinstance(given, int) or isinstance(given, bool):
+    write_id = _whole(given)
+    if write_id is None:
         raise InvalidSettingError(
             f"`{argument}` must be a whole number, as write ids are, not {given!r}.",
             code="HIVEACID_INVALID_CHANGE_RANGE",
         )
-    return given
+    return write_id
+
+
+def _whole(given: object) -> int | None:
+    """Return a whole number as Python's, also one of NumPy or pandas; None for other values."""
+    if isinstance(given, bool) or not hasattr(given, "__index__"):
+        return None
+    return operator.index(given)
 
 
 def _kind(given: object) -> str:

@@ -24,6 +24,7 @@ from hiveacid.changes.state import SourceState
 from hiveacid.errors import HistoryLostError, MetastoreError, UnreadableTableError
 from hiveacid.formatting import pluralize
 from hiveacid.jvm.filesystem import list_locations
+from hiveacid.jvm.plans import dataframe_of, named, plan_of
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import Table, TableName
 from hiveacid.reader.ansi_mode import casts_as_hive
@@ -49,6 +50,7 @@ from hiveacid.snapshots.read_options import AsOf, ReadKind
 from hiveacid.snapshots.run_snapshot import NO_HOOKS, RunSnapshot, SnapshotHooks
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import SnapshotSettings
+from hiveacid.sql.catalog import SESSION_CATALOG
 
 _PlanKey = tuple[int, TableName, PartitionChoice, AsOf | None, str | None, ReadKind]
 logger = logging.getLogger("hiveacid")
@@ -226,6 +228,17 @@ class SnapshotEngine(RunSnapshot):
         """Return a DataFrame with the columns of a table's changes and no row. Takes no lock."""
         with casts_as_hive(spark):
             return no_changes(spark, table_columns(table))
+
+    def feed_columns_of(self, spark: SparkSession, table: Table) -> DataFrame:
+        """Return a DataFrame with the columns of `change_feed` and no row. Takes no lock.
+
+        Its columns have the table's name, so that a plan shows which table they are of.
+        """
+        with casts_as_hive(spark):
+            feed = as_change_feed(no_changes(spark, table_columns(table)), {})
+        qualifier = (SESSION_CATALOG, table.name.database)
+        plan = named(spark.sparkContext, plan_of(feed), table.name.table, qualifier)
+        return dataframe_of(spark, plan)
 
     def verify(self, spark: SparkSession, name: TableName) -> Verification:
         """Check the files of a table, and that the reader shows their rows. Takes a shuffle.

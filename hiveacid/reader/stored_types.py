@@ -187,6 +187,11 @@ def converted(format: str, column: Column, stored: DataType, wanted: DataType) -
         return F.regexp_replace(try_cast(column, wanted), r"\.?0+\z", "")
     if isinstance(wanted, _INTEGERS) and isinstance(stored, DecimalType) and stored.scale:
         return F.when(column % 1 == 0, try_cast(column, wanted))
+    if isinstance(wanted, StringType) and isinstance(stored, BinaryType):
+        # Bytes that are not UTF-8 become U+FFFD, as in Java's strings. A plain cast keeps them.
+        if hasattr(F, "make_valid_utf8"):
+            return F.make_valid_utf8(column.cast(wanted))
+        return F.decode(column, "UTF-8")  # PySpark 3.5
     return try_cast(column, wanted)
 
 

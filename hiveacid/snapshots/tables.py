@@ -154,11 +154,10 @@ class UnlockedTable:
     def listing_of(self, location: str) -> HiveListing:
         """Return what Hive lists in a location.
 
-        On HDFS, Hive 4 lists the directories of full-ACID tables, to get the ids of files. It does
-        not if a session sets `hive.orc.splits.include.fileid` to false.
+        On HDFS, every Hive lists the directories of full-ACID tables: Hive 4 to get the ids of
+        files. It does not if a session sets `hive.orc.splits.include.fileid` to false.
         """
-        is_hdfs = location.startswith("hdfs:")
-        if self.table.is_full_acid and is_hdfs and self.hive_listing is HiveListing.FILES:
+        if self.table.is_full_acid and location.startswith("hdfs:"):
             return HiveListing.DIRECTORIES
         return self.hive_listing
 

@@ -49,7 +49,7 @@ _SOURCE = "org.apache.spark.sql.execution.datasources.DataSource"
 _OPTION, _FUNCTION, _ITERATOR = "scala.Option", "scala.Function1", "scala.collection.Iterator"
 _SEQ, _MAP = "scala.collection.Seq", "scala.collection.immutable.Map"
 _COMMANDS = "org.apache.spark.sql.execution.command"
-_CREATE = f"{_COMMANDS}.CreateTableCommand"
+_CREATES = tuple(f"{_COMMANDS}.{name}Command" for name in ("CreateTable", "CreateDataSourceTable"))
 _CHANGES = [
     f"{_COMMANDS}.{name}Command"
     for name in (
@@ -99,7 +99,7 @@ def raw_tables_refused() -> Iterator[None]:
     try:
         yield
     except UnsupportedOperationException as error:
-        _, code, message = java_exception(error).getMessage().partition(_CODE)
+        _, code, message = (java_exception(error).getMessage() or "").partition(_CODE)
         if not code:
             raise
         raise RawAcidReferenceError(message, code="HIVEACID_RAW_TABLE") from error
@@ -203,7 +203,9 @@ class _Gate:
         bulk = self._bulk
         exists = bulk.method(_ITERATOR, "exists", "boolean", [_FUNCTION])
         is_raw = bulk.then(self._fields, bulk.with_constants(exists, 1, self._is_acid_field))
-        return bulk.choose(bulk.is_a(_CREATE), bulk.always(False), is_raw)
+        for name in _CREATES:
+            is_raw = bulk.choose(bulk.is_a(name), bulk.always(False), is_raw)
+        return is_raw
 
     @cached_property
     def _refuse(self) -> MethodHandle:

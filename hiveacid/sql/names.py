@@ -44,22 +44,31 @@ class Names:
 
         None for a table of another catalog, and for a temporary view, which only a statement itself
         can name. In another current catalog, a name of two parts still means the metastore's table
-        if the host has declared the table.
+        if the host has declared the table, and if the text is the host's.
         """
-        if len(parts) > 2 and parts[0].lower() == SESSION_CATALOG:
-            return TableName(parts[-2].lower(), parts[-1].lower())
+        if len(parts) == 3 and parts[0].lower() == SESSION_CATALOG:
+            return TableName(parts[1].lower(), parts[2].lower())
         if len(parts) > 2 or self.is_in_catalog(parts):
             return None
         catalog = scope.catalog or str(self._manager.currentCatalog().name())
         is_elsewhere = catalog.lower() != SESSION_CATALOG
         if len(parts) == 2:
             name = TableName(parts[0].lower(), parts[1].lower())
-            is_hidden = is_elsewhere and not self._known.is_declared(name)
+            is_declared = scope.knows_declared and self._known.is_declared(name)
+            is_hidden = is_elsewhere and not is_declared
             return None if is_hidden or name.database == self._global_temporary else name
         if is_elsewhere or (scope.database is None and self.is_temporary(parts)):
             return None
         database = scope.database or str(self._catalog.getCurrentDatabase())
         return TableName(database.lower(), parts[0].lower())
+
+    def schema_in_spark(self, parts: NameParts) -> str | None:
+        """Return the database of Spark's own catalog that a name means; None for any other."""
+        if len(parts) == 2 and parts[0].lower() == SESSION_CATALOG:
+            return parts[1].lower()
+        if len(parts) != 1 or self._manager.currentCatalog().name() != SESSION_CATALOG:
+            return None
+        return parts[0].lower()
 
     def is_temporary(self, parts: NameParts) -> bool:
         """Return whether a name means a temporary view."""

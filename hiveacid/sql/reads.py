@@ -67,12 +67,15 @@ class Scope:
             own.
         path: the views that lead to the place.
         is_in_hive_view: whether one of them is a Hive view.
+        knows_declared: whether a name may mean a table that the host has declared. In a view that
+            Spark alone has made it means what it meant to Spark.
     """
 
     database: str | None = None
     catalog: str | None = None
     path: tuple[str, ...] = ()
     is_in_hive_view: bool = False
+    knows_declared: bool = True
 
     def within(self, name: str, database: str | None, catalog: str = SESSION_CATALOG) -> Scope:
         """Return the scope inside a view that is named in this scope."""

@@ -26,9 +26,9 @@ def refuse_targets(session: SparkSession, statement: Statement, names: Names) ->
         AcidTargetError: naming the table.
         RawAcidReferenceError: naming a directory of a table.
     """
-    schema = statement.changed_schema or ()
-    if len(schema) == 1 or schema[:1] == (SESSION_CATALOG,):
-        refuse_acid_in_schema(session, schema[-1].lower())
+    schema = names.schema_in_spark(statement.changed_schema or ())
+    if schema is not None:
+        refuse_acid_in_schema(session, schema)
     if statement.plan is not None:
         for path in paths_in(statement.plan):
             refuse_acid_directory(session, path)

@@ -7,6 +7,8 @@ before the statement runs, and stored views are followed to the tables behind th
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import SparkSession
 
 from hiveacid.errors import InvalidSettingError
@@ -26,7 +28,7 @@ from hiveacid.sql.refusals import (
     refuse_targets,
 )
 from hiveacid.sql.statement import DESCRIBES, Relation, Statement, TableFunction, of_plan
-from hiveacid.sql.stored_views import open_view
+from hiveacid.sql.stored_views import guarded_text, open_view
 
 TABLE_CHANGES = "table_changes"
 """The table function that shows the changes between two write ids."""
@@ -145,7 +147,8 @@ class RelationResolver:
         statement = of_plan(self._session, view.text, view.query)
         catalog = view.namespace[0] if view.namespace else SESSION_CATALOG
         within = scope.within(str(name), view.database or name.database, catalog)
-        reads = self.find(statement, within)
+        is_ours = guarded_text(metadata) is not None
+        reads = self.find(statement, replace(within, knows_declared=is_ours))
         if reads:
             refuse_clauses(relation, name)
         return ViewRead(relation, view, statement, reads) if reads else None

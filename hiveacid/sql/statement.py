@@ -87,6 +87,10 @@ DESCRIBES = frozenset({"DescribeRelation", "ShowColumns"})
 READ_FUNCTION = "acid_table"
 """The table function that reads a table with options, as `with (…)` does where SQL has it."""
 
+# Commands whose names of tables to read are all in a query, which Spark analyses before it runs.
+_WITH_QUERY = frozenset({"CreateTableAsSelect", "ReplaceTableAsSelect"})
+_OF_QUERY = frozenset({"CacheTableAsSelect", "CreateViewCommand", "DescribeQueryCommand"})
+
 _NAMED_BY_EXPRESSION = "PlanWithUnresolvedIdentifier"
 _NAMED_ARGUMENT = "NamedArgumentExpression"
 _RELATION = "UnresolvedRelation"
@@ -282,8 +286,9 @@ def _of_resolved(
     found.opaque = _OPAQUE.get(found.kind)
     for leaf in _leaves(context, plan):
         found.add(leaf)
-    is_named = found.has_identifier and _is_command(context, parsed)
-    if is_named or found.kind == _NAMED_BY_EXPRESSION:
+    if found.kind == _NAMED_BY_EXPRESSION or (
+        found.has_identifier and _is_changed_by_name(context, parsed)
+    ):
         found.opaque = "IDENTIFIER(…)"
     calls = _read_tables(session, found)
     plan = _with_plans(context, plan, calls) if calls else plan
@@ -430,9 +435,13 @@ def _with_options(context: SparkContext, parsed: LogicalPlan) -> list[Relation]:
     return [relation for relation in found if relation.options.keys() - {_WRITTEN}]
 
 
-def _is_command(context: SparkContext, parsed: LogicalPlan) -> bool:
+def _is_changed_by_name(context: SparkContext, parsed: LogicalPlan) -> bool:
+    """Return whether an `IDENTIFIER(…)` in a plan may name what a command changes or stores."""
+    kind = parsed.nodeName()
+    if kind in _WITH_QUERY:
+        return bool(parsed.name().nodeName() == _NAMED_BY_EXPRESSION)
     command = "org.apache.spark.sql.catalyst.plans.logical.Command"
-    return bool(is_instance_of(context._gateway, parsed, command))
+    return kind not in _OF_QUERY and bool(is_instance_of(context._gateway, parsed, command))
 
 
 def _temporary_view(parsed: LogicalPlan) -> str | None:

@@ -103,7 +103,7 @@ def swap(
         )
     plan = statement.with_plans(context, pairs)
     if statement.is_permanent_view:
-        _check_catalog(plan)
+        _check_catalog(session, plan)
         plan = guarded(context, plan)
     elif statement.kind == "CreateViewCommand":
         # A temporary view with a text would read the text's tables again.
@@ -149,17 +149,20 @@ def _refuse_changes_in_view(function: TableFunction) -> None:
     )
 
 
-def _check_catalog(command: LogicalPlan) -> None:
+def _check_catalog(session: SparkSession, command: LogicalPlan) -> None:
     """Refuse to create a view in a catalog that is not Spark's own.
 
     Raises:
         RawAcidReferenceError: naming the view.
     """
     parts = [str(part) for part in each(command.child().nameParts())]
-    if len(parts) > 2 and parts[0].lower() != SESSION_CATALOG:
+    manager = session._jsparkSession.sessionState().catalogManager()
+    is_named = len(parts) > 2 or (len(parts) > 1 and manager.isCatalogRegistered(parts[0]))
+    catalog = parts[0] if is_named else str(manager.currentCatalog().name())
+    if catalog.lower() != SESSION_CATALOG:
         raise RawAcidReferenceError(
             f"{'.'.join(parts)} would be a view over transactional Hive tables in the catalog "
-            f"{parts[0]}, where its text could not be guarded against other readers. Make the view "
+            f"{catalog}, where its text could not be guarded against other readers. Make the view "
             "in a schema of Spark's own catalog, or make a table.",
             code="HIVEACID_VIEW_IN_OTHER_CATALOG",
         )

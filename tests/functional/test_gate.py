@@ -268,6 +268,14 @@ def test_it_does_not_open_for_threads_that_are_not_pinned(session, monkeypatch):
         session.sql("refresh table gated.acid")
 
 
+def test_an_error_of_another_kind_stays(session):
+    """Java's own errors of the same class may have no text."""
+    nothing = session.sparkContext._jvm.java.util.Collections.emptyList()
+    with pytest.raises(PySparkException) as error, raw_tables_refused():
+        nothing.add("x")
+    assert not isinstance(error.value, RawAcidReferenceError)
+
+
 def test_its_error_is_one_of_the_library(session):
     message = "^.HIVEACID_RAW_TABLE. Spark would use .* The table: spark_catalog.gated.acid$"
     with pytest.raises(RawAcidReferenceError, match=message), raw_tables_refused():

@@ -240,4 +240,13 @@ def test_a_name_without_a_catalog_is_looked_up_in_the_current_one(lake):
 
 
 def test_a_source_is_a_table_of_the_metastore_in_any_current_catalog(lake):
-    assert found(lake, "select * from guard.acid", Known(("guard", "acid"))) == [ACID]
+    source = Known(("guard", "acid"))
+    assert found(lake, "select * from guard.acid", source) == [ACID]
+    # In a view that Spark has made there, the name is the one of that catalog.
+    assert found(lake, "select * from spark_catalog.guard.over_lake", source) == []
+
+
+def test_schemas_are_those_of_the_current_catalog(lake):
+    assert found(lake, "drop schema guard cascade") == []
+    with pytest.raises(AcidTargetError, match="guard.acid is a transactional Hive table. Spark "):
+        found(lake, "drop schema Spark_Catalog.guard cascade")

@@ -143,8 +143,9 @@ class HiveAcidCredentials(Credentials):
     )
     kerberos_server_principal: str | None = option(
         "The metastore's full principal, as in `hive.metastore.kerberos.principal` "
-        "(`hive/_HOST@EXAMPLE.COM`). Needed where the host in `metastore_uri` is a load balancer, "
-        "or the metastore is in another realm.",
+        "(`hive/_HOST@EXAMPLE.COM`): `_HOST` is the canonical name of the host in "
+        "`metastore_uri`. Needed where the metastore is in another realm; behind a load balancer "
+        "write the host itself (`hive/hms.example.com@EXAMPLE.COM`).",
         parse_text,
         default=None,
     )

@@ -128,7 +128,8 @@ class NodeEvents:
 
     def install(self) -> None:
         """Start listening. dbt removes all listeners when its next command begins."""
-        get_event_manager().add_callback(self._on_event)
+        if self._on_event not in get_event_manager().callbacks:
+            get_event_manager().add_callback(self._on_event)
 
     def remove(self) -> None:
         """Stop listening."""

@@ -166,7 +166,7 @@ class HiveAcidAdapter(SparkAdapter):
         Raises:
             AdapterError: another dbt command calls it while the adapter's own command runs.
         """
-        self._command.refuse_another()
+        self._refuse_another_command()
         try:
             super().cleanup_connections()
         finally:
@@ -180,8 +180,16 @@ class HiveAcidAdapter(SparkAdapter):
         Raises:
             AdapterError: the thread works for another dbt command than the adapter.
         """
-        self._command.refuse_another()
+        self._refuse_another_command()
         return super().acquire_connection(name)
+
+    def _refuse_another_command(self) -> None:
+        try:
+            self._command.refuse_another()
+        except AdapterError:
+            # The beginning of the other command has removed all listeners.
+            self._events.install()
+            raise
 
     @raising_dbt_errors
     def execute_macro(self, *args: Any, **kwargs: Any) -> Any:

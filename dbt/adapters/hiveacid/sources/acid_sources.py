@@ -150,6 +150,14 @@ class AcidSources:
         """
         return self._snapshot.change_columns_of(session, self.known.metadata(name))
 
+    def feed_columns(self, session: SparkSession, name: TableName) -> DataFrame:
+        """Return the columns of `feed` for a table, without rows. Takes no lock.
+
+        Raises:
+            TableNotFoundError: the table has been dropped.
+        """
+        return self._snapshot.feed_columns_of(session, self.known.metadata(name))
+
     def plan_changes(
         self,
         session: SparkSession,

@@ -198,6 +198,10 @@ class _NodeColumns(_NodeRows):
         """Return the columns of a table."""
         return self.columns(session, read)
 
+    def feed(self, session: SparkSession, read: ChangesRead) -> DataFrame:
+        """Return the columns of a table's changes."""
+        return self._sources.feed_columns(session, read.table)
+
     def _changes(self, changes: ChangesOf, session: SparkSession) -> DataFrame:
         return self._sources.change_columns(session, changes.source.table).alias(_CHANGED_ROWS)
 

@@ -18,7 +18,8 @@
   {%- set changed = [] -%}
   {%- for column in source_columns if column.name | lower in of_target -%}
     {%- set target = of_target[column.name | lower] -%}
-    {%- if column.expanded_data_type != target.expanded_data_type and not column.can_expand_to(other_column=target) -%}
+    {#- Names of struct fields count in neither case. -#}
+    {%- if column.expanded_data_type | lower != target.expanded_data_type | lower and not column.can_expand_to(other_column=target) -%}
       {%- do changed.append({'column_name': target.name, 'new_type': column.expanded_data_type}) -%}
     {%- endif -%}
   {%- endfor -%}
