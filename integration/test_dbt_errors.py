@@ -218,7 +218,7 @@ def test_a_metastore_without_write_ids(
     assert errors(project, "run") == {
         "first": "[HIVEACID_METASTORE_BEFORE_HIVE_3] The metastore lists open transactions in "
         "the form of Hive 2: it is older than Hive 3 and has no write ids, so no snapshot can be "
-        "taken."
+        "taken. Upgrade the metastore, or read the tables through Hive."
     }
 
 

@@ -316,7 +316,7 @@ def test_what_is_refused(
     # As the message says.
     assert hive_client.query(f"DESCRIBE {table}")[0][1] == "int"
     assert hive_client.query(f"SELECT * FROM {table}") == [("1", "x")]
-    assert f"and {_SERDE}.OpenCSVSerde reads struct<a:string,b:string>" in refusal(table)
+    assert f"but {_SERDE}.OpenCSVSerde reads struct<a:string,b:string>" in refusal(table)
 
 
 def test_files_that_the_snapshot_leaves_out(

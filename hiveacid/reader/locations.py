@@ -166,7 +166,9 @@ def check_listed_alike(table: UnlockedTable, listings: Sequence[Listing]) -> Non
         if lists is HiveListing.DIRECTORIES:
             continue
         hidden = hidden_part(_directory_of(listing))
-        if hidden is not None and _files(table, listing):
+        # `table_columns` refuses such a partition column by its name, and says what to do.
+        is_of_key = any(key.name.startswith("_") for key in table.table.partition_keys)
+        if hidden is not None and not is_of_key and _files(table, listing):
             raise UnreadableTableError(
                 f"{table.table.name} has rows in {listing.location}. Hive 4 shows none of them, "
                 f"because the name {hidden} in the path is hidden; Hive 3.1 and Spark show them. "
