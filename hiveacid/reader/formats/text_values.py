@@ -44,9 +44,9 @@ _DATE_BYTES = 8
 
 _TIMESTAMP = (
     r"\A[\x00-\x20]*+(0*\d{1,6}-\d{1,2}-\d{1,2} \d{1,2}:\d{1,2}:\d{1,2}"
-    r"|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?[\x00-\x20]*+\z"
+    r"|\d{4}-\d\d-\d\dT\d\d:\d\d(?!\.)(:\d\d)?)(\.\d{1,9})?[\x00-\x20]*+\z"
 )
-"""Timestamp. With a `T`, the year has four digits and every other part two."""
+"""Timestamp. With a `T`, the year has four digits and every other part two; seconds may lack."""
 
 _SHORT_YEAR = r"\A([\x00-\x20]*+-?)0*(\d{1,3})-"
 """Year of a date or timestamp that is less than 1000. Spark's casts require four digits."""
