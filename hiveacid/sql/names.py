@@ -54,9 +54,9 @@ class Names:
         is_elsewhere = catalog.lower() != SESSION_CATALOG
         if len(parts) == 2:
             name = TableName(parts[0].lower(), parts[1].lower())
-            is_declared = scope.knows_declared and self._known.is_declared(name)
-            is_hidden = is_elsewhere and not is_declared
-            return None if is_hidden or name.database == self._global_temporary else name
+            if is_elsewhere and not (scope.knows_declared and self._known.is_declared(name)):
+                return None
+            return None if name.database == self._global_temporary else name
         if is_elsewhere or (scope.database is None and self.is_temporary(parts)):
             return None
         database = scope.database or str(self._catalog.getCurrentDatabase())
