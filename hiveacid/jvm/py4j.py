@@ -168,18 +168,6 @@ class MethodHandles:
             test, self._handles.dropArguments(then, 0, takes), otherwise
         )
 
-    def where(self, test: MethodHandle, then: MethodHandle) -> MethodHandle:
-        """Return the function of an object that calls `then` with it if `test` of it is true.
-
-        The function returns nothing. `test` accepts any object.
-        """
-        takes = self._array("Class", [self.class_("Object")])
-        kind = self._method_type(self.class_("void"), takes)
-        nothing = self._handles.dropArguments(
-            self._handles.constant(self.class_("Object"), None), 0, takes
-        )
-        return self._handles.guardWithTest(test, then.asType(kind), nothing.asType(kind))
-
     def choose(
         self, test: MethodHandle, then: MethodHandle, otherwise: MethodHandle
     ) -> MethodHandle:

@@ -161,13 +161,13 @@ def check_listed_alike(table: UnlockedTable, listings: Sequence[Listing]) -> Non
     Raises:
         UnreadableTableError: there is such a location, and it has files to read.
     """
+    # `table_columns` refuses such a partition column by its name, and says what to do.
+    is_of_key = any(key.name.startswith("_") for key in table.table.partition_keys)
     for listing in listings:
         lists = table.listing_of(listing.location)
         if lists is HiveListing.DIRECTORIES:
             continue
         hidden = hidden_part(_directory_of(listing))
-        # `table_columns` refuses such a partition column by its name, and says what to do.
-        is_of_key = any(key.name.startswith("_") for key in table.table.partition_keys)
         if hidden is not None and not is_of_key and _files(table, listing):
             raise UnreadableTableError(
                 f"{table.table.name} has rows in {listing.location}. Hive 4 shows none of them, "

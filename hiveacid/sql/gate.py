@@ -14,7 +14,7 @@ The rule is a Java method handle behind `scala.Function1`: it needs no jar and n
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, lru_cache
 
@@ -49,19 +49,16 @@ _SOURCE = "org.apache.spark.sql.execution.datasources.DataSource"
 _OPTION, _FUNCTION, _ITERATOR = "scala.Option", "scala.Function1", "scala.collection.Iterator"
 _SEQ, _MAP = "scala.collection.Seq", "scala.collection.immutable.Map"
 _COMMANDS = "org.apache.spark.sql.execution.command"
-_CREATES = tuple(f"{_COMMANDS}.{name}Command" for name in ("CreateTable", "CreateDataSourceTable"))
-_CHANGES = [
-    f"{_COMMANDS}.{name}Command"
-    for name in (
-        "LoadData",
-        "TruncateTable",
-        "AlterTableAddPartition",
-        "AlterTableDropPartition",
-        "AlterTableRenamePartition",
-        "AlterTableSetLocation",
-        "RepairTable",
-    )
-]
+_CREATES = ("CreateTable", "CreateDataSourceTable")
+_CHANGES = (
+    "LoadData",
+    "TruncateTable",
+    "AlterTableAddPartition",
+    "AlterTableDropPartition",
+    "AlterTableRenamePartition",
+    "AlterTableSetLocation",
+    "RepairTable",
+)
 """Commands that change the files or the partitions of a table, which they only have the name of."""
 
 _UNSUPPORTED = "java.lang.UnsupportedOperationException"
@@ -175,12 +172,16 @@ class _Gate:
         map_ = bulk.method(_ITERATOR, "map", _ITERATOR, [_FUNCTION])
         look_up = bulk.choose(bulk.is_a(_IDENTIFIER), self._look_up, bulk.identity())
         looked_up = bulk.with_constants(map_, 1, bulk.implement(_FUNCTION, look_up))
+        return bulk.choose(self._is_one_of(_CHANGES), bulk.then(fields, looked_up), fields)
+
+    def _is_one_of(self, commands: Iterable[str]) -> MethodHandle:
+        """Return the test whether a node is one of Spark's commands."""
+        bulk = self._bulk
         classes = bulk.java("java.util.HashSet")()
-        for name in _CHANGES:
-            classes.add(bulk.class_(name))
+        for name in commands:
+            classes.add(bulk.class_(f"{_COMMANDS}.{name}Command"))
         contains = bulk.method("java.util.Set", "contains", "boolean", ["Object"]).bindTo(classes)
-        is_change = bulk.then(bulk.method("Object", "getClass", "Class"), contains)
-        return bulk.choose(is_change, bulk.then(fields, looked_up), fields)
+        return bulk.then(bulk.method("Object", "getClass", "Class"), contains)
 
     @cached_property
     def _look_up(self) -> MethodHandle:
@@ -203,9 +204,7 @@ class _Gate:
         bulk = self._bulk
         exists = bulk.method(_ITERATOR, "exists", "boolean", [_FUNCTION])
         is_raw = bulk.then(self._fields, bulk.with_constants(exists, 1, self._is_acid_field))
-        for name in _CREATES:
-            is_raw = bulk.choose(bulk.is_a(name), bulk.always(False), is_raw)
-        return is_raw
+        return bulk.choose(self._is_one_of(_CREATES), bulk.always(False), is_raw)
 
     @cached_property
     def _refuse(self) -> MethodHandle:
