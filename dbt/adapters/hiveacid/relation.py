@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from dbt.adapters.base.relation import BaseRelation, EventTimeFilter
 from dbt.adapters.contracts.relation import ComponentName, HasQuoting, RelationConfig
@@ -137,9 +137,9 @@ class RelationCatalog(Protocol):
 
 
 def ours(relation: BaseRelation) -> HiveAcidRelation:
-    """Return a relation that this adapter has made, with its type."""
-    assert isinstance(relation, HiveAcidRelation)
-    return relation
+    """Return a relation with the type that this adapter makes: dbt declares only its base class."""
+    # No check: dbt's own tests pass a stand-in.
+    return cast(HiveAcidRelation, relation)
 
 
 def _on_the_clock(bound: datetime | None) -> datetime | None:
