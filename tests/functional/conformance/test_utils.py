@@ -46,7 +46,6 @@ from dbt.tests.adapter.utils.test_position import BasePosition
 from dbt.tests.adapter.utils.test_replace import BaseReplace
 from dbt.tests.adapter.utils.test_right import BaseRight
 from dbt.tests.adapter.utils.test_safe_cast import BaseSafeCast
-from dbt.tests.adapter.utils.test_source_freshness_custom_info import BaseCalculateFreshnessMethod
 from dbt.tests.adapter.utils.test_split_part import BaseSplitPart
 from dbt.tests.adapter.utils.test_string_literal import BaseStringLiteral
 from dbt.tests.adapter.utils.test_timestamps import BaseCurrentTimestamps
@@ -216,10 +215,6 @@ class TestRight(BaseRight):
 
 
 class TestSafeCast(BaseSafeCast):
-    pass
-
-
-class TestCalculateFreshnessMethod(BaseCalculateFreshnessMethod):
     pass
 
 
