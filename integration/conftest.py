@@ -56,6 +56,13 @@ LONGEST = (
     "test_dbt_nodes.py",
     "test_incremental.py",
     "test_library.py",
+    "test_hive_views.py",
+    "test_incremental_dbt.py",
+    "test_files_without_version.py",
+    "test_incremental_merge.py",
+    "test_delete_forms.py",
+    "test_incremental_cost.py",
+    "test_verify.py",
 )
 
 
