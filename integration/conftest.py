@@ -5,10 +5,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Generator, Iterator
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from xdist.scheduler import LoadFileScheduling
 
 from integration.support.dbt_project import (
     LASTING_MEMORY,
@@ -54,12 +56,36 @@ LONGEST = (
     "test_dbt_nodes.py",
     "test_incremental.py",
     "test_library.py",
+    "test_hive_views.py",
+    "test_incremental_dbt.py",
+    "test_files_without_version.py",
+    "test_incremental_merge.py",
+    "test_delete_forms.py",
+    "test_incremental_cost.py",
+    "test_verify.py",
 )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let the longest files start first."""
     items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else 99)
+
+
+class ByFileOrPackage(LoadFileScheduling):
+    """`--dist loadfile`, but one worker runs all files of a package with fixtures of its own.
+
+    Several workers would each start the Hive of `secured`.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = PurePosixPath(super()._split_scope(nodeid))
+        return str(file if file.parent.name == "integration" else file.parent)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFileOrPackage | None:
+    """Replace the scheduler of `--dist loadfile`."""
+    return ByFileOrPackage(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(wrapper=True)
