@@ -533,6 +533,17 @@ class TestLaterTables:
             "table when you open it."
         )
 
+    def test_before_hive_4_a_table_is_listed_once(self, metastore, make_snapshot):
+        asked = []
+        metastore.server = ServerInfo("3.0", True, 300.0, False)
+        snapshot = make_snapshot(
+            unexplained=lambda pinned, write_ids: (asked.append(write_ids), frozenset())[1]
+        )
+        snapshot.pin([ORDERS])
+        new = metastore.write(CUSTOMERS)
+        snapshot.pin([CUSTOMERS])
+        assert asked == [frozenset({1, new})]
+
     def test_before_hive_4_a_conversion_leaves_nothing(self, metastore, make_snapshot):
         """The newest write id of a converted table is the conversion's before any write."""
         metastore.server = ServerInfo("3.0", True, 300.0, False)
