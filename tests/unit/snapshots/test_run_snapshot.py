@@ -29,6 +29,7 @@ from hiveacid.metastore.models import (
     TableName,
     TransactionState,
 )
+from hiveacid.snapshots import transaction
 from tests.unit.snapshots.fake_metastore import (
     CREATED,
     CUSTOMERS,
@@ -721,12 +722,47 @@ class TestEnd:
         assert len(attempts) == 2
         assert metastore.locks == []
 
-    def test_it_never_raises(self, metastore, make_snapshot):
+    @pytest.mark.parametrize("end", ["end", "abort"])
+    def test_it_is_made_up_for_when_the_metastore_answers_again(
+        self, metastore, make_snapshot, monkeypatch, caplog, end
+    ):
+        monkeypatch.setattr(transaction, "RETRY_SECONDS", 0.01)
         snapshot = make_snapshot()
         snapshot.pin([ORDERS])
         metastore.down = True
+        with caplog.at_level("INFO", "hiveacid"):
+            getattr(snapshot, end)()
+            assert snapshot.transaction_id is None
+            assert "Transaction 4 could not be ended." in caplog.text
+            assert len(metastore.locks) == 1
+            metastore.down = False
+            wait_until(lambda: metastore.locks == [] and metastore.open_clients == 0)
+        assert "Transaction 4 has been ended: the metastore answers again." in caplog.text
+
+    def test_it_is_left_to_the_metastore_after_the_timeout(
+        self, metastore, make_snapshot, monkeypatch
+    ):
+        monkeypatch.setattr(transaction, "RETRY_SECONDS", 0.01)
+        metastore.server = ServerInfo("4.0.1", True, 0.1, False)
+        snapshot = make_snapshot(heartbeat_interval=0)
+        snapshot.pin([ORDERS])
+        metastore.down = True
         snapshot.end()
-        assert snapshot.transaction_id is None
+        wait_until(lambda: metastore.open_clients == 0)
+        assert metastore.longest_waits == [0.1 / 6]
+
+    def test_it_never_raises_at_the_exit_of_python(self, metastore, make_snapshot, monkeypatch):
+        """Python starts no thread then."""
+
+        def refuse(thread):
+            raise RuntimeError("can't create new thread at interpreter shutdown")
+
+        snapshot = make_snapshot(heartbeat_interval=0)
+        snapshot.pin([ORDERS])
+        metastore.down = True
+        monkeypatch.setattr("threading.Thread.start", refuse)
+        snapshot.end()
+        assert snapshot.transaction_id is None and metastore.open_clients == 0
 
     def test_at_exit_what_is_open_is_ended_and_nothing_is_kept(
         self, metastore, make_snapshot, monkeypatch
