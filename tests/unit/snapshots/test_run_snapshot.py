@@ -165,16 +165,17 @@ class TestFirstPin:
             make_snapshot().pin([ORDERS])
 
     @pytest.mark.parametrize("shows", [True, False])
-    def test_whether_hive_shows_original_files_is_asked_for_insert_only_tables(
+    def test_what_hive_does_with_files_is_asked_for_insert_only_tables(
         self, metastore, make_snapshot, shows
     ):
-        metastore.shows_originals = shows
+        metastore.shows_originals = metastore.merges_files = shows
         insert_only = {"transactional": "true", "transactional_properties": "insert_only"}
         metastore.tables[ORDERS] = acid_table(ORDERS, parameters=insert_only)
         snapshot = make_snapshot()
         assert not snapshot.pin([CUSTOMERS])[CUSTOMERS].shows_originals
-        assert metastore.calls("shows_originals") == []
-        assert snapshot.pin([ORDERS])[ORDERS].shows_originals is shows
+        assert metastore.calls("shows_originals") == metastore.calls("merges_files") == []
+        pinned = snapshot.pin([ORDERS])[ORDERS]
+        assert (pinned.shows_originals, pinned.merges_files) == (shows, shows)
 
     def test_copies_of_open_files_go_with_the_transaction(self, make_snapshot, monkeypatch):
         removed = []
