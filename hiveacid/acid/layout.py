@@ -71,6 +71,7 @@ _EXPORTED = "export_old_"
 _BUCKET_FILE = re.compile(r"bucket_(\d+)(?:_\d+)?")
 _SIDE_FILE = re.compile(r"bucket_\d+(?:_\d+)?_flush_length")
 _ORIGINAL_FILE = re.compile(r"(\d+)_\d+(?:_copy_\d+)?")
+_UNNUMBERED_FILE = re.compile(r"\d+_\d+")
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,21 @@ def try_parse_directory(name: str) -> BaseDir | DeltaDir | None:
 def is_bucket_file(name: str) -> bool:
     """Whether a file is named as the ACID writer names it: `bucket_00000`, `bucket_00000_0`."""
     return _BUCKET_FILE.fullmatch(name) is not None
+
+
+def is_mergeable(relative: str, *, is_full_acid: bool) -> bool:
+    """Whether a compaction that merges files takes in a file of a base or delta.
+
+    It leaves out files in directories inside, and files with names that Hive's own writers do not
+    give (`MergeCompactor.getBucketFiles`).
+
+    Args:
+        relative: the path of the file, relative to the location.
+        is_full_acid: whether the table is full ACID rather than insert-only.
+    """
+    directory, *inner, name = relative.split("/")
+    pattern = _BUCKET_FILE if is_full_acid else _UNNUMBERED_FILE
+    return not inner and pattern.fullmatch(name) is not None
 
 
 def is_side_file(name: str) -> bool:

@@ -366,7 +366,7 @@ def _best_deltas(
     previous: DeltaDir | None = None
     for delta in sorted(deltas, key=order):
         low, high = delta.min_write_id, delta.max_write_id
-        if _is_invalid(write_ids, low, high):
+        if write_ids.is_range_valid(low, high) is RangeResponse.NONE:
             reason = f"no write id in {low}..{high} is valid in this snapshot"
             skipped.append(Skipped(delta.name, reason))
             continue
@@ -390,14 +390,6 @@ def _best_deltas(
         chosen.append(delta)
         previous = delta
     return chosen
-
-
-def _is_invalid(write_ids: ValidWriteIdList, low: int, high: int) -> bool:
-    if low > high:
-        # Hive counts no invalid write id in a reversed range
-        # (`ValidReaderWriteIdList.isWriteIdRangeValid`).
-        return low > write_ids.high_watermark
-    return write_ids.is_range_valid(low, high) is RangeResponse.NONE
 
 
 def _same_range(one: DeltaDir, other: DeltaDir) -> bool:

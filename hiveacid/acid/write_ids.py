@@ -61,9 +61,15 @@ class _ValidIds:
         return id_ <= self.high_watermark and id_ not in self.invalid
 
     def is_range_valid(self, low: int, high: int) -> RangeResponse:
-        """Return whether all, some or none of the ids `low`..`high`, both included, are valid."""
+        """Return whether all, some or none of the ids `low`..`high`, both included, are valid.
+
+        Hive counts no invalid id in a reversed range, such as 4..3: all are valid, unless `low` is
+        above the high-water mark.
+        """
         if low > self.high_watermark:
             return RangeResponse.NONE
+        if low > high:
+            return RangeResponse.ALL
         top = min(high, self.high_watermark)
         invalid = bisect_right(self._in_order, top) - bisect_left(self._in_order, low)
         valid = (top - low + 1) - invalid

@@ -25,7 +25,9 @@ class CurrentLocation:
     `state` is the part that a target stores. `number` is the number of the partition in the
     snapshot, and `name` its name as Hive writes it (empty without partition keys). `selected` are
     the directories and files of the snapshot. `is_renumbered` says that the rows of its base may
-    have new row ids. Only ORC footers show this, so `with_renumbered` sets it once they are read.
+    have new row ids. `is_merged` says that a compaction that merges files may have made its base,
+    or any compacted directory of an insert-only table. In full-ACID tables only ORC footers show
+    both, so `with_new_bases` sets them once they are read.
     """
 
     state: LocationState
@@ -35,6 +37,7 @@ class CurrentLocation:
     is_base_compacted: bool
     decoding: Decoding
     is_renumbered: bool = False
+    is_merged: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,19 +66,29 @@ class CurrentSource:
                     location.state,
                     _is_base_compacted(location),
                     Decoding.of(pinned.table, location.storage),
+                    is_merged=pinned.table.is_insert_only and pinned.merges_files,
                 )
                 for stored, location in zip(state.locations, locations, strict=True)
             ),
         )
 
-    def with_renumbered(self, numbers: Collection[int]) -> CurrentSource:
-        """Return the same source, where the bases of some partitions may have new row ids."""
-        if not numbers:
+    def with_new_bases(self, renumbered: Collection[int], merged: Collection[int]) -> CurrentSource:
+        """Return the same source, with what the footers of its new bases show.
+
+        Args:
+            renumbered: the numbers of the partitions whose bases may have new row ids.
+            merged: the numbers of the partitions whose bases a compaction has merged of files.
+        """
+        if not renumbered and not merged:
             return self
         return replace(
             self,
             locations=tuple(
-                replace(location, is_renumbered=location.number in numbers)
+                replace(
+                    location,
+                    is_renumbered=location.number in renumbered,
+                    is_merged=location.is_merged or location.number in merged,
+                )
                 for location in self.locations
             ),
         )

@@ -21,6 +21,7 @@ from hiveacid.changes.write_id_directories import (
     has_seen,
     is_contradicted,
     meets,
+    merged_over,
 )
 from hiveacid.metastore.models import partition_name
 from hiveacid.reader.orc_footers import RowIdRange
@@ -239,6 +240,9 @@ def _gone_rows(
             "nothing to compact where a path is not ASCII, or in an insert-only table next to "
             "an aborted and an open write id: rows and delete events may be lost"
         )
+    reason = _left_out(old, now)
+    if reason is not None:
+        return reason
     for write_id in (old.last_write_id, 0 if old.originals else None):
         if write_id is not None and not covers(now.selected, write_id):
             return (
@@ -246,6 +250,22 @@ def _gone_rows(
                 "table or partition was truncated, or dropped and created again, without a trace"
             )
     return None
+
+
+def _left_out(old: LocationState, now: CurrentLocation) -> str | None:
+    """Return which rows a merging compaction has left out; None if it can have left out none."""
+    if not now.is_merged:
+        return None
+    seen = {*old.unmergeable, *([0] if old.originals else [])}
+    still = {*now.state.unmergeable, *([0] if now.selected.originals else [])}
+    left_out = {id_: name for id_ in seen - still if (name := merged_over(now.selected, id_))}
+    if not left_out:
+        return None
+    return (
+        f"the compaction that made {', '.join(sorted(set(left_out.values())))} merged files "
+        "(hive.compaction.merge.enabled) and left out files that Hive's own writers did not "
+        f"name: rows of write ids {WriteIdRanges.of_ids(left_out)} are lost"
+    )
 
 
 def _mixed_rows(before: SourceState, now: CurrentLocation, new_ids: WriteIdRanges) -> str | None:

@@ -266,7 +266,7 @@ class _Planner:
         self, since: SourceState, now: _Source, new_ids: WriteIdRanges, remaining: WriteIdRanges
     ) -> ChangePlan:
         """Plan the changes of each location that the state has, and all rows of the others."""
-        current = now.current.with_renumbered(self._renumbered(new_bases(since, now.current)))
+        current = self._with_new_bases(now.current, new_bases(since, now.current))
         changes = diff(since, current, new_ids)
         losses = [
             *(change.loss for change in changes if change.loss is not None),
@@ -315,16 +315,21 @@ class _Planner:
     def _read(self, pinned: PinnedTable, locations: Sequence[Location]) -> ReadPlan:
         return plan_locations(self._spark, pinned, locations, self._footers, row_ids=True)
 
-    def _renumbered(self, bases: Sequence[tuple[CurrentLocation, SelectedDir]]) -> frozenset[int]:
-        """Return the numbers of the locations whose new base `is_renumbered`."""
+    def _with_new_bases(
+        self, current: CurrentSource, bases: Sequence[tuple[CurrentLocation, SelectedDir]]
+    ) -> CurrentSource:
+        """Return the source with what the footers of its new bases show."""
         files = [file for _, base in bases for file in base.files]
         footers = self._footers.read(self._spark, files)
         ranges = {file: ids for file in files if (ids := footers[file].row_id_range) is not None}
-        return frozenset(
-            location.number
-            for location, base in bases
-            if is_renumbered([(footers[f].rows, ranges[f]) for f in base.files if f in ranges])
-        )
+        renumbered, merged = set(), set()
+        for location, base in bases:
+            if is_renumbered([(footers[f].rows, ranges[f]) for f in base.files if f in ranges]):
+                renumbered.add(location.number)
+            # Other compactions write the version of the ACID format into each file.
+            if base.files and all(footers[file].acid_version is None for file in base.files):
+                merged.add(location.number)
+        return current.with_new_bases(renumbered, merged)
 
     def _grown(
         self,

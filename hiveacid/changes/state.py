@@ -21,10 +21,12 @@ from hiveacid.changes.write_id_directories import (
     has_seen,
     last_write_id,
     originals_digest,
+    unmergeable_write_ids,
 )
 from hiveacid.errors import InvalidStateError
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.locations import Location
+from hiveacid.reader.properties import ORC_INPUT_FORMAT
 from hiveacid.snapshots.tables import PinnedTable
 
 NO_ORIGINALS = ""
@@ -53,6 +55,8 @@ class LocationState:
             releases.
         other_originals: a digest of the original files, if `files_fingerprint` names a directory;
             see `originals`.
+        unmergeable: the write ids whose rows a merging compaction loses
+            (`unmergeable_write_ids`). Empty for formats that Hive does not merge.
     """
 
     values: tuple[str, ...]
@@ -65,6 +69,7 @@ class LocationState:
     files_fingerprint: tuple[str, str] | None = None
     decoding_fingerprint: str | None = None
     other_originals: str | None = None
+    unmergeable: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, pinned: PinnedTable, location: Location) -> LocationState:
@@ -91,6 +96,7 @@ class LocationState:
             files_fingerprint=fingerprint,
             decoding_fingerprint=Decoding.of(pinned.table, location.storage).fingerprint,
             other_originals=others,
+            unmergeable=_unmergeable(pinned, location),
         )
 
     @property
@@ -117,6 +123,8 @@ class LocationState:
             fingerprints[_DECODING_KEY] = self.decoding_fingerprint
         if self.other_originals is not None:
             fingerprints[_ORIGINALS_KEY] = self.other_originals
+        if self.unmergeable:
+            fingerprints[_UNMERGEABLE_KEY] = ",".join(map(str, self.unmergeable))
         # Both are rare: the list of most locations ends here.
         rows_hive_will_drop = [list(self.rows_hive_will_drop)] if self.rows_hive_will_drop else []
         return [
@@ -144,6 +152,8 @@ class LocationState:
         _check("decoding", decoding, decoding is None or _is_decoding_fingerprint(decoding))
         originals = of_files.pop(_ORIGINALS_KEY, None)
         _check("original files", originals, originals is None or isinstance(originals, str))
+        unmergeable = of_files.pop(_UNMERGEABLE_KEY, None)
+        _check("write ids", unmergeable, unmergeable is None or _are_ids(unmergeable))
         _check("fingerprint", of_files, not of_files or _is_files_fingerprint(of_files))
         rows_hive_will_drop = emptied.pop() if emptied and isinstance(emptied[-1], list) else []
         names = [*emptied, *rows_hive_will_drop]
@@ -151,7 +161,13 @@ class LocationState:
         known = (tuple(values), path, create_time, base, last_write_id)
         fingerprint = next(iter(of_files.items()), None)
         return cls(
-            *known, tuple(emptied), tuple(rows_hive_will_drop), fingerprint, decoding, originals
+            *known,
+            tuple(emptied),
+            tuple(rows_hive_will_drop),
+            fingerprint,
+            decoding,
+            originals,
+            tuple(map(int, unmergeable.split(","))) if unmergeable else (),
         )
 
 
@@ -343,7 +359,15 @@ _BACKLOG_KEY = "backlog_since"
 _SETTINGS_KEY = "shown"
 _DECODING_KEY = "read by"
 _ORIGINALS_KEY = "originals"
+_UNMERGEABLE_KEY = "unmergeable"
 """Keys next to a directory's name in `LocationState.to_json`; no directory is named like one."""
+
+
+def _unmergeable(pinned: PinnedTable, location: Location) -> tuple[int, ...]:
+    is_full_acid = pinned.table.is_full_acid
+    if not is_full_acid and location.storage.input_format != ORC_INPUT_FORMAT:
+        return ()
+    return unmergeable_write_ids(location.state, is_full_acid=is_full_acid)
 
 
 def _is_int(value: object) -> bool:
@@ -352,6 +376,10 @@ def _is_int(value: object) -> bool:
 
 def _is_decoding_fingerprint(value: object) -> bool:
     return isinstance(value, str) and value.partition(":")[0].isdecimal()
+
+
+def _are_ids(value: object) -> bool:
+    return isinstance(value, str) and all(part.isdecimal() for part in value.split(","))
 
 
 def _is_files_fingerprint(value: Mapping[str, object]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from hashlib import sha256
 
-from hiveacid.acid.layout import BaseDir, ListedFile
+from hiveacid.acid.layout import BaseDir, ListedFile, is_mergeable
 from hiveacid.acid.selection import AcidState, SelectedDir
 from hiveacid.acid.write_ids import RangeResponse, ValidWriteIdList, WriteIdRanges
 
@@ -84,6 +84,33 @@ def last_write_id(state: AcidState) -> int | None:
     """
     last = max((d.write_id_range[1] for d in state.all_deltas if d.files), default=None)
     return 0 if last is None and state.originals else last
+
+
+def unmergeable_write_ids(state: AcidState, *, is_full_acid: bool) -> tuple[int, ...]:
+    """Return the write ids of directories with a file that a merging compaction leaves out.
+
+    Its rows are lost then. Original files are left out, too, but have no directory.
+    """
+    return tuple(
+        sorted(
+            {
+                directory.write_id_range[1]
+                for directory in state.of_rows
+                if not all(
+                    is_mergeable(f.relative, is_full_acid=is_full_acid) for f in directory.files
+                )
+            }
+        )
+    )
+
+
+def merged_over(state: AcidState, write_id: int) -> str | None:
+    """Return the name of the compacted directory that covers a write id; None without one."""
+    for directory in state.of_rows:
+        low, high = directory.write_id_range
+        if directory.directory.visibility_txn and low <= write_id <= high:
+            return directory.directory.name
+    return None
 
 
 def files_fingerprint(state: AcidState) -> tuple[str, str] | None:

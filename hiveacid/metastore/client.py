@@ -509,6 +509,13 @@ class MetastoreClient:
         """
         return self._is_true("hive.mm.allow.originals", "false")
 
+    def merges_files(self) -> bool:
+        """Whether compactions merge files as they are, where they can.
+
+        This is Hive's setting `hive.compaction.merge.enabled`, as the metastore has it.
+        """
+        return self._is_true("hive.compaction.merge.enabled", "false")
+
     def _refuse_if_forgetful(self, version: str) -> None:
         # CleanTxnToWriteIdTableFunction then deletes the write ids of open transactions, too. The
         # valid write ids have them as committed, and Hive's own queries show rows of open

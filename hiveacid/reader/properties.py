@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from hiveacid.errors import UnreadableTableError
 from hiveacid.metastore.models import StorageDescriptor, Table, TableName
 
+ORC_INPUT_FORMAT = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
 TEXT_INPUT_FORMAT = "org.apache.hadoop.mapred.TextInputFormat"
 
 

@@ -80,7 +80,11 @@ def check_unchanged(
         )
     later = range(max(seen.high_watermark + 1, lowest), fresh.high_watermark + 1)
     since = frozenset(id_ for id_ in (*seen.invalid, *later) if fresh.is_valid(id_))
-    missing = unexplained(pinned, since) if since else since
+    may_be_truncated = not server.traces_dropped_partitions and not pinned.table.partition_keys
+    shown = _shown(seen, lowest) if may_be_truncated else frozenset()
+    asked = since | shown
+    without = unexplained(pinned, asked) if asked else asked
+    missing = since & without
     if missing:
         ids = ", ".join(map(str, sorted(missing)))
         raise ConcurrentDdlError(
@@ -99,13 +103,7 @@ def check_unchanged(
             f"rules it out. {_ADVICE}",
             code="HIVEACID_LATE_TABLE",
         )
-    if pinned.table.partition_keys:
-        return
-    # A conversion reserves the write ids up to its own: no write has them.
-    is_converted = seen.high_watermark >= CONVERSION_WRITE_ID
-    first = CONVERSION_WRITE_ID + 1 if is_converted else lowest
-    shown = frozenset(i for i in range(first, seen.high_watermark + 1) if seen.is_valid(i))
-    if shown and unexplained(pinned, shown) == shown and not rules_out_drops(pinned):
+    if shown and shown <= without and not rules_out_drops(pinned):
         raise ConcurrentDdlError(
             f"{name} was not locked when the snapshot was taken (transaction "
             f"{pinned.transaction_id}), and no directory is from its write ids. A metastore before "
@@ -113,6 +111,14 @@ def check_unchanged(
             f"one out. {_ADVICE}",
             code="HIVEACID_LATE_TABLE",
         )
+
+
+def _shown(seen: ValidWriteIdList, lowest: int) -> frozenset[int]:
+    """Return the write ids that the snapshot may see, without those that no write can have."""
+    # A conversion reserves the write ids up to its own: no write has them.
+    is_converted = seen.high_watermark >= CONVERSION_WRITE_ID
+    first = CONVERSION_WRITE_ID + 1 if is_converted else lowest
+    return frozenset(i for i in range(first, seen.high_watermark + 1) if seen.is_valid(i))
 
 
 def _lowest_write_id(fresh: ValidWriteIdList) -> int:

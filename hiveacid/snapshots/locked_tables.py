@@ -85,6 +85,7 @@ class LockedTables:
         self._client = transaction.client
         self._settings = settings
         self._originals: bool | None = None
+        self._merges: bool | None = None
         self.scratch = Scratch(settings.scratch_directory, settings.open_files_limit)
         self._lock_wait = lock_wait
         self._unexplained = unexplained
@@ -203,9 +204,9 @@ class LockedTables:
         of_all, of_some = self._settings.files, self._settings.files_of(names)
         files = {name: of_some.get(name, FileSettings()).or_else(of_all) for name in names}
         server = self.transaction.server
-        shows_originals = any(table.is_insert_only for table in tables.values()) and (
-            self._shows_originals()
-        )
+        has_insert_only = any(table.is_insert_only for table in tables.values())
+        shows_originals = has_insert_only and self._shows_originals()
+        merges_files = has_insert_only and self._merges_files()
         return {
             name: PinnedTable(
                 table=table,
@@ -217,6 +218,7 @@ class LockedTables:
                 gregorian=files[name].counts_in_gregorian(server),
                 parquet_time_zone=files[name].parquet_time_zone,
                 shows_originals=table.is_insert_only and shows_originals,
+                merges_files=table.is_insert_only and merges_files,
                 hive_listing=HiveListing.of(server.version),
                 deletes_by_number=server.finds_deletes_by_number or table.is_bucketed,
                 scratch=self.scratch,
@@ -229,6 +231,11 @@ class LockedTables:
         if self._originals is None:
             self._originals = self._client.shows_originals()
         return self._originals
+
+    def _merges_files(self) -> bool:
+        if self._merges is None:
+            self._merges = self._client.merges_files()
+        return self._merges
 
     def _snapshot_time(self) -> int:
         """Return when the first lock was granted, just before the snapshot was taken.

@@ -218,6 +218,8 @@ class PinnedTable(UnlockedTable):
         parquet_time_zone: the zone of timestamps in Parquet files that name none.
         shows_originals: whether Hive shows files outside of bases and deltas in insert-only tables
             (`hive.mm.allow.originals`).
+        merges_files: whether compactions of insert-only tables merge files
+            (`hive.compaction.merge.enabled`).
         deletes_by_number: whether delete events hit only data files of the same number: in bucketed
             tables, and since Hive 4.
         scratch: the snapshot's copies of files that are being written.
@@ -229,6 +231,7 @@ class PinnedTable(UnlockedTable):
     gregorian: bool = False
     parquet_time_zone: str | None = None
     shows_originals: bool = False
+    merges_files: bool = False
     deletes_by_number: bool = True
     scratch: Scratch = field(compare=False, repr=False, kw_only=True)
     unseen: tuple[tuple[TableName, WriteIdRanges], ...] = ()

@@ -24,7 +24,7 @@ from hiveacid.snapshots.tables import FileSettings
 
 logger = logging.getLogger("hiveacid")
 RETRY_SECONDS = 5.0
-"""Wait before the next heartbeat after a failed one, unless the interval is shorter."""
+"""Wait after a failed heartbeat, unless the interval is shorter, and after a failed end."""
 
 SECONDS_BETWEEN_WARNINGS = 60.0
 """Time between two warnings about heartbeats that go on failing."""
@@ -260,8 +260,9 @@ class Transaction:
     def end(self, commit: bool) -> None:
         """Commit or abort, which releases the locks. Does nothing the second time.
 
-        If the call fails, a warning is logged; the metastore aborts the transaction after its
-        timeout. Raises nothing but an interrupt (Ctrl-C), after which it may be called again.
+        If the call fails, a warning is logged, and a thread repeats it until the metastore answers
+        or its timeout is over, after which the metastore aborts the transaction. Raises nothing but
+        an interrupt (Ctrl-C), after which it may be called again.
         """
         with self._state_lock:
             if self._ended_at is not None:
@@ -270,18 +271,50 @@ class Transaction:
         self.ending.set()
         if self._heartbeat is not None:
             self._heartbeat.stop()
+        is_retried = False
         try:
             self._send_end(commit)
         except HiveAcidError as error:
             logger.warning(
                 "[HIVEACID_WARN_TRANSACTION_NOT_ENDED] "
-                f"Transaction {self.id} could not be ended; its locks stay until the metastore "
-                f"aborts it, {self.server.transaction_timeout:g} s after its last heartbeat. "
-                f"{error.message}"
+                f"Transaction {self.id} could not be ended. Its locks stay until the metastore "
+                "answers this process, or aborts the transaction "
+                f"{self.server.transaction_timeout:g} s after its last heartbeat. {error.message}"
             )
+            is_retried = self._start_retries(commit)
         except BaseException:
             self._ended_at = None
             raise
+        finally:
+            if not is_retried:
+                self.client.close()
+
+    def _start_retries(self, commit: bool) -> bool:
+        """Repeat the end on a daemon thread. Return False if the process exits: it takes none."""
+        thread = threading.Thread(
+            target=self._retry_end, args=[commit], name=f"hiveacid-end-{self.id}", daemon=True
+        )
+        try:
+            thread.start()
+        except RuntimeError:
+            return False
+        return True
+
+    def _retry_end(self, commit: bool) -> None:
+        deadline = time.monotonic() + self.server.transaction_timeout
+        self.client.wait_at_most(self.server.transaction_timeout / ATTEMPTS_IN_A_TIMEOUT)
+        end = self.client.commit_txn if commit else self.client.abort_txn
+        try:
+            while time.monotonic() < deadline:
+                time.sleep(RETRY_SECONDS)
+                try:
+                    end(self.id)
+                except TransactionLostError:
+                    return
+                except HiveAcidError:
+                    continue
+                logger.info(f"Transaction {self.id} has been ended: the metastore answers again.")
+                return
         finally:
             self.client.close()
 

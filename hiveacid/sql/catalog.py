@@ -7,7 +7,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from hiveacid.jvm.errors import unless_missing
+from hiveacid.errors import InvalidSettingError
+from hiveacid.jvm.errors import JAVA_ERRORS, JavaError, short_message, unless_missing
 from hiveacid.jvm.java_types import CatalogTable
 from hiveacid.jvm.py4j import each, java, scala_seq_of
 
@@ -58,6 +59,45 @@ def session_catalog(session: SparkSession) -> Any:
 def external_catalog(session: SparkSession) -> Any:
     """Return the store behind Spark's own catalog (`ExternalCatalog`)."""
     return session._jsparkSession.sharedState().externalCatalog()
+
+
+def catalog_manager(session: SparkSession) -> Any:
+    """Return Spark's `CatalogManager`."""
+    return session._jsparkSession.sessionState().catalogManager()
+
+
+def is_catalog(manager: Any, name: str) -> bool:
+    """Return whether Spark has a catalog of a name. Spark loads the catalog to answer.
+
+    Raises:
+        InvalidSettingError: Spark has settings of the catalog, and cannot load it.
+    """
+    try:
+        return bool(manager.isCatalogRegistered(name))
+    except JAVA_ERRORS as error:
+        raise _not_loaded(name, f"spark.sql.catalog.{name}", error) from error
+
+
+def current_catalog(manager: Any) -> str:
+    """Return the name of the current catalog. Spark loads the catalog to answer.
+
+    Raises:
+        InvalidSettingError: Spark cannot load its default catalog.
+    """
+    try:
+        return str(manager.currentCatalog().name())
+    except JAVA_ERRORS as error:
+        raise _not_loaded("the default one", "spark.sql.defaultCatalog", error) from error
+
+
+def _not_loaded(name: str, setting: str, error: JavaError) -> InvalidSettingError:
+    return InvalidSettingError(
+        f"Spark cannot load the catalog {name}, in which the statement looks for a table, so the "
+        f"statement was not run. Correct or remove the setting `{setting}`. Before the name of a "
+        f"database of the metastore, write {SESSION_CATALOG}. Spark's error: "
+        f"{short_message(error)}",
+        code="HIVEACID_CATALOG_NOT_LOADED",
+    )
 
 
 def identifier(session: SparkSession, database: str | None, table: str) -> Any:

@@ -14,7 +14,10 @@ from hiveacid.jvm.java_types import CatalogTable
 from hiveacid.metastore.models import TableName
 from hiveacid.sql.catalog import (
     SESSION_CATALOG,
+    catalog_manager,
+    current_catalog,
     identifier,
+    is_catalog,
     is_transactional,
     session_catalog,
     table_metadata,
@@ -36,7 +39,7 @@ class Names:
         self._session = session
         self._known = known
         self._catalog = session_catalog(session)
-        self._manager = session._jsparkSession.sessionState().catalogManager()
+        self._manager = catalog_manager(session)
         self._metadata: dict[TableName, CatalogTable | None] = {}
 
     def qualify(self, parts: NameParts, scope: Scope = STATEMENT) -> TableName | None:
@@ -50,7 +53,7 @@ class Names:
             return TableName(parts[1].lower(), parts[2].lower())
         if len(parts) > 2 or self.is_in_catalog(parts):
             return None
-        catalog = scope.catalog or str(self._manager.currentCatalog().name())
+        catalog = scope.catalog or current_catalog(self._manager)
         is_elsewhere = catalog.lower() != SESSION_CATALOG
         if len(parts) == 2:
             name = TableName(parts[0].lower(), parts[1].lower())
@@ -66,7 +69,7 @@ class Names:
         """Return the database of Spark's own catalog that a name means; None for any other."""
         if len(parts) == 2 and parts[0].lower() == SESSION_CATALOG:
             return parts[1].lower()
-        if len(parts) != 1 or self._manager.currentCatalog().name() != SESSION_CATALOG:
+        if len(parts) != 1 or current_catalog(self._manager) != SESSION_CATALOG:
             return None
         return parts[0].lower()
 
@@ -80,11 +83,7 @@ class Names:
 
     def is_in_catalog(self, parts: NameParts) -> bool:
         """Return whether a two-part name means a table of another Spark catalog."""
-        return len(parts) == 2 and self.is_catalog(parts[0])
-
-    def is_catalog(self, name: str) -> bool:
-        """Return whether Spark has a catalog of this name."""
-        return bool(self._manager.isCatalogRegistered(name))
+        return len(parts) == 2 and is_catalog(self._manager, parts[0])
 
     def look_up_together(self, relations: Iterable[Relation], scope: Scope) -> None:
         """Look up tables in one request per database from which a statement reads several."""

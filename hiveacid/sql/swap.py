@@ -20,7 +20,12 @@ from hiveacid.jvm.plans import dataframe_of, named, plan_of, with_fields
 from hiveacid.jvm.py4j import each, java
 from hiveacid.metastore.models import Table
 from hiveacid.reader.columns import table_columns
-from hiveacid.sql.catalog import SESSION_CATALOG
+from hiveacid.sql.catalog import (
+    SESSION_CATALOG,
+    catalog_manager,
+    current_catalog,
+    is_catalog,
+)
 from hiveacid.sql.gate import gate_open
 from hiveacid.sql.reads import AcidRead, Read, ViewRead, tables_of
 from hiveacid.sql.statement import METADATA_ONLY, Statement, TableFunction
@@ -156,9 +161,9 @@ def _check_catalog(session: SparkSession, command: LogicalPlan) -> None:
         RawAcidReferenceError: naming the view.
     """
     parts = [str(part) for part in each(command.child().nameParts())]
-    manager = session._jsparkSession.sessionState().catalogManager()
-    is_named = len(parts) > 2 or (len(parts) > 1 and manager.isCatalogRegistered(parts[0]))
-    catalog = parts[0] if is_named else str(manager.currentCatalog().name())
+    manager = catalog_manager(session)
+    is_named = len(parts) > 2 or (len(parts) > 1 and is_catalog(manager, parts[0]))
+    catalog = parts[0] if is_named else current_catalog(manager)
     if catalog.lower() != SESSION_CATALOG:
         raise RawAcidReferenceError(
             f"{'.'.join(parts)} would be a view over transactional Hive tables in the catalog "

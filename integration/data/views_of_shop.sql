@@ -82,6 +82,10 @@ SELECT * FROM (SELECT id, day, rank() OVER (PARTITION BY day ORDER BY amount) AS
 -- name: all_of_two
 SELECT id, status FROM orders UNION ALL SELECT id, grade FROM customers;
 
+-- name: decimals_in_union
+SELECT amount FROM orders UNION ALL SELECT 1.123456 FROM orders UNION ALL
+  SELECT cast(1.5 AS decimal(20,10)) FROM orders UNION ALL SELECT 100.00 FROM orders;
+
 -- name: either
 SELECT id FROM orders UNION SELECT id FROM customers;
 

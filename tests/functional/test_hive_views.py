@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from pyspark.errors import PySparkException
 
-from hiveacid.errors import RawAcidReferenceError, UnreadableTableError
+from hiveacid.errors import InvalidSettingError, RawAcidReferenceError, UnreadableTableError
 from hiveacid.jvm.py4j import active
 from hiveacid.metastore.models import Column, HiveSql, HiveView, TableName
 from hiveacid.sql.hive_views.session import SETTINGS
@@ -147,6 +147,34 @@ def test_a_database_with_the_name_of_a_catalog(with_catalog):
     # Without transactional tables behind it, the name may be that of the catalog's own table.
     with pytest.raises(PySparkException, match="TABLE_OR_VIEW_NOT_FOUND"):
         shown(with_catalog, "select id from shop.v", v=("SELECT 1 AS id", "id int"))
+
+
+@pytest.mark.parametrize(
+    "plugin",
+    [
+        "no.such.Catalog",
+        "java.lang.String",
+        # It needs a URL. Spark's error names neither the catalog nor the setting.
+        "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
+    ],
+)
+def test_a_catalog_that_spark_cannot_load(spark, plugin):
+    session = spark.newSession()
+    session.conf.set("spark.sql.catalog.shop", plugin)
+    view = ("SELECT o.id FROM shop.orders o", "id int")
+    with active(session):
+        for name in ("spark_catalog.shop.v", "spark_catalog.shop.orders"):
+            frame, tables = shown(session, f"select id from {name}", v=view)
+            assert [table for table, _ in tables] == ["shop.orders"]
+            assert sorted(row.id for row in frame.collect()) == [1, 2]
+        assert shown(session, "select 1 as x")[0].collect() == [(1,)]
+        with pytest.raises(InvalidSettingError, match="cannot load the catalog shop, in ") as error:
+            shown(session, "select id from shop.orders")
+        assert "`spark.sql.catalog.shop`" in error.value.message
+        assert "\tat " not in error.value.message
+        session.conf.set("spark.sql.defaultCatalog", "shop")
+        with pytest.raises(InvalidSettingError, match="the setting `spark.sql.defaultCatalog`"):
+            shown(session, "select id from orders")
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,12 @@ from hiveacid.reader.formats.json import Json
 from hiveacid.reader.formats.orc import Orc
 from hiveacid.reader.formats.parquet import Parquet
 from hiveacid.reader.formats.text import Text
-from hiveacid.reader.properties import TEXT_INPUT_FORMAT
+from hiveacid.reader.properties import ORC_INPUT_FORMAT, TEXT_INPUT_FORMAT
 
 ORC = Orc()
 
 _BY_INPUT_FORMAT: dict[str, FileFormat[Any]] = {
-    "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat": ORC,
+    ORC_INPUT_FORMAT: ORC,
     "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat": Parquet(),
     "org.apache.hadoop.hive.ql.io.avro.AvroContainerInputFormat": Avro(),
 }

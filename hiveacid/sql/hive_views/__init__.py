@@ -13,7 +13,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from hiveacid.errors import InvalidSettingError
 from hiveacid.metastore.models import HiveSql, HiveView, TableName
+from hiveacid.sql.catalog import catalog_manager, is_catalog
 from hiveacid.sql.hive_views.char_tables import CharTable, open_char_table
 from hiveacid.sql.hive_views.opened import OpenedHiveView
 from hiveacid.sql.hive_views.refusals import refuse_of_trino, without_sqlglot
@@ -46,8 +48,7 @@ class HiveViews:
             UnreadableTableError: Trino made the view, or sqlglot is not installed.
         """
         refuse_of_trino(view)
-        manager = self._spark._jsparkSession.sessionState().catalogManager()
-        translation = _sqlglot_for(view).translate(view, self._hive(), manager.isCatalogRegistered)
+        translation = _sqlglot_for(view).translate(view, self._hive(), self._is_catalog)
         statement = parse(self._session, translation.sql or view.text)
         return OpenedHiveView(translation, statement, self._session)
 
@@ -57,6 +58,13 @@ class HiveViews:
         `metadata` is its `CatalogTable` in Spark's catalog.
         """
         return open_char_table(self._session, name, metadata)
+
+    def _is_catalog(self, name: str) -> bool:
+        """Return whether Spark has a catalog of a name, loaded or not."""
+        try:
+            return is_catalog(catalog_manager(self._spark), name)
+        except InvalidSettingError:
+            return True
 
     @cached_property
     def _session(self) -> SparkSession:

@@ -46,6 +46,15 @@ def test_a_range_is_as_valid_as_its_ids(write_ids, one, other):
     assert write_ids.is_range_valid(low, high) is expected
 
 
+@given(write_id_lists(), ids, ids)
+def test_a_reversed_range_has_no_invalid_id(write_ids, one, other):
+    """`ValidReaderWriteIdList.isWriteIdRangeValid` of Hive 4.0.1 and 3.1.3 with min above max."""
+    low, high = max(one, other) + 1, min(one, other)
+    above = low > write_ids.high_watermark
+    expected = RangeResponse.NONE if above else RangeResponse.ALL
+    assert write_ids.is_range_valid(low, high) is expected
+
+
 @given(write_id_lists(), ids)
 def test_a_compacted_base_is_valid_only_below_every_open_id(write_ids, write_id):
     fits = write_id <= write_ids.high_watermark and all(i > write_id for i in write_ids.open)

@@ -21,6 +21,7 @@ from hiveacid.jvm.scratch import Scratch
 from hiveacid.metastore.models import Column, Partition, StorageDescriptor, Table, TableName
 from hiveacid.reader.locations import Location
 from hiveacid.reader.orc_footers import RowIdRange
+from hiveacid.reader.properties import ORC_INPUT_FORMAT
 from hiveacid.snapshots.tables import PinnedTable
 from tests.unit.acid.warehouse import FIRST_COMPACTION, Warehouse, compactions, writes
 from tests.unit.examples import examples
@@ -39,7 +40,7 @@ INSERT_ONLY = {"transactional": "true", "transactional_properties": "insert_only
 NOTHING = frozenset()
 
 
-def pinned_table(write_ids, *partitions, shows_originals=False, **changes):
+def pinned_table(write_ids, *partitions, shows_originals=False, merges_files=False, **changes):
     """`partitions`: values of the key `p`, or Partitions. Without any the table has no key."""
     keys = (Column("p", "string"),) if partitions else ()
     parts = tuple(
@@ -56,6 +57,7 @@ def pinned_table(write_ids, *partitions, shows_originals=False, **changes):
         ValidTxnList(10_000),
         transaction_id=1,
         shows_originals=shows_originals,
+        merges_files=merges_files,
         scratch=Scratch(),
     )
 
@@ -77,12 +79,13 @@ def without_files(directory):
 def locations(pinned, *listings):
     """The locations; each listing as the names of directories with a file, and original files.
 
-    Other directories are made by `without_data` and `without_files`.
+    Other directories are made by `without_data` and `without_files`. A file of another name stands
+    behind its directory (`delta_1_1_0/000000_0`).
     """
     storages = [p.storage for p in pinned.partitions] or [pinned.table.storage]
     found = []
     for i, (storage, names) in enumerate(zip(storages, listings, strict=True)):
-        paths = [n if n.endswith("/") or n[0] == "0" else f"{n}/bucket_00000" for n in names]
+        paths = [n if "/" in n or n[0] == "0" else f"{n}/bucket_00000" for n in names]
         files = tuple(
             ListedFile(path, f"{storage.location}/{path}", 1)
             for path in paths
@@ -101,18 +104,20 @@ def state_of(pinned, locations):
     return SourceState.of(pinned, locations, "", "UTC")
 
 
-def facts_of(pinned, locations, renumbered=NOTHING, options=""):
+def facts_of(pinned, locations, renumbered=NOTHING, options="", merged=NOTHING):
     """The records of a source that is now as these locations say."""
-    return CurrentSource.of(pinned, locations, options, "UTC").with_renumbered(renumbered)
+    source = CurrentSource.of(pinned, locations, options, "UTC")
+    return source.with_new_bases(renumbered, merged)
 
 
-def compared(before, now, old, new, renumbered=NOTHING, **changes):
+def compared(before, now, old, new, renumbered=NOTHING, merged=NOTHING, **changes):
     """Compare one location: its write ids and directories before and now."""
     earlier = pinned_table(before, **changes)
     since = state_of(earlier, locations(earlier, old))
     pinned = pinned_table(now, **changes)
     ids = new_write_ids(since.write_ids, pinned.write_ids)
-    (change,) = diff(since, facts_of(pinned, locations(pinned, new), renumbered), ids)
+    source = facts_of(pinned, locations(pinned, new), renumbered, merged=merged)
+    (change,) = diff(since, source, ids)
     return change
 
 
@@ -299,6 +304,81 @@ def test_a_lost_history(old, new, what):
     assert change.kind is Kind.LOST
     assert what in change.loss.what
     assert change.loss.reconcilable
+
+
+FULL = {}
+MERGING = {
+    "parameters": INSERT_ONLY,
+    "storage": replace(STORAGE, input_format=ORC_INPUT_FORMAT),
+    "merges_files": True,
+}
+
+
+@pytest.mark.parametrize(
+    ("table", "old", "new", "merged", "left_out"),
+    [
+        (FULL, ["delta_1_1_0/000000_0", "delta_3_3_0"], ["base_3_v0000009"], True, "1"),
+        (FULL, ["delta_1_1_0/000000_0", "delta_3_3_0"], ["base_3_v0000009"], False, None),
+        (FULL, ["delta_1_1_0", "delta_3_3_0"], ["base_3_v0000009"], True, None),
+        (FULL, ["000000_0", "delta_3_3_0"], ["base_3_v0000009"], True, "0"),
+        (FULL, ["000000_0", "delta_3_3_0"], ["base_3_v0000009"], False, None),
+        (
+            FULL,
+            ["delta_1_1_0", "delta_3_3_0/000000_0"],
+            ["base_2_v0000009", "delta_3_3_0/000000_0"],
+            True,
+            None,
+        ),
+        (
+            MERGING,
+            ["delta_1_1_0/part-0.orc", "delta_3_3_0/000000_0"],
+            ["base_3_v9/000000_0"],
+            False,
+            "1",
+        ),
+        (
+            MERGING,
+            ["base_1/part-0.orc", "delta_3_3_0/000000_0"],
+            ["base_3_v9/000000_0"],
+            False,
+            "1",
+        ),
+        (
+            MERGING,
+            ["base_1/000000_0", "delta_2_2_0/part-0", "delta_3_3_0/HIVE_UNION_SUBDIR_1/000000_0"],
+            ["base_1/000000_0", "delta_2_3_v9/000000_0"],
+            False,
+            "2-3",
+        ),
+        (
+            MERGING,
+            ["delta_1_1_0/000001_0", "delta_3_3_0/000000_0"],
+            ["base_3_v9/000000_0"],
+            False,
+            None,
+        ),
+        (
+            MERGING | {"merges_files": False},
+            ["delta_1_1_0/part-0.orc", "delta_3_3_0/000000_0"],
+            ["base_3_v9/000000_0"],
+            False,
+            None,
+        ),
+        (
+            MERGING | {"storage": STORAGE},
+            ["delta_1_1_0/part-0.parquet", "delta_3_3_0/000000_0"],
+            ["base_3_v9/000000_0"],
+            False,
+            None,
+        ),
+    ],
+)
+def test_rows_that_a_merging_compaction_leaves_out(table, old, new, merged, left_out):
+    change = compared(valid(3), valid(3), old, new, merged={0} if merged else NOTHING, **table)
+    assert (change.kind is Kind.LOST) == (left_out is not None)
+    if left_out is not None:
+        assert f"rows of write ids {left_out} are lost" in change.loss.what
+        assert change.loss.reconcilable == (table is FULL)
 
 
 SHOWN = {"parameters": INSERT_ONLY, "shows_originals": True}

@@ -45,6 +45,11 @@ STATE = SourceState(
             files_fingerprint=("delta_5_5_0", "0a1b2c3d"),
             other_originals="1b2c3d4e",
         ),
+        LocationState(
+            *(("l", ""), "file:/t/l", 7, None, 5),
+            files_fingerprint=("delta_5_5_0", "0a1b2c3d"),
+            unmergeable=(0, 3, 12),
+        ),
     ),
     decoding_settings={"session's time zone": "Europe/Berlin"},
 )
@@ -63,7 +68,7 @@ def test_a_location_without_base_and_files_is_empty():
     assert [location.is_empty for location in STATE.locations] == [
         *[False] * 3,
         True,
-        *[False] * 6,
+        *[False] * 7,
     ]
 
 

@@ -81,6 +81,7 @@ class FakeMetastore:
     events: list[NotificationEvent] = field(default_factory=list)
     compactions: tuple[Compaction, ...] = ()
     shows_originals: bool = False
+    merges_files: bool = False
     now: int = CREATED + 1000
     down: bool = False
     open_clients: int = 0
@@ -200,6 +201,9 @@ class FakeClient:
 
     def shows_originals(self) -> bool:
         return self._answer("shows_originals").shows_originals
+
+    def merges_files(self) -> bool:
+        return self._answer("merges_files").merges_files
 
     def open_txn(self, user, host, agent_info, read_only=True) -> int:
         return self._answer("open_txn", agent_info).begin()

@@ -29,6 +29,7 @@ from hiveacid.metastore.models import (
     TableName,
     TransactionState,
 )
+from hiveacid.snapshots import transaction
 from tests.unit.snapshots.fake_metastore import (
     CREATED,
     CUSTOMERS,
@@ -164,16 +165,17 @@ class TestFirstPin:
             make_snapshot().pin([ORDERS])
 
     @pytest.mark.parametrize("shows", [True, False])
-    def test_whether_hive_shows_original_files_is_asked_for_insert_only_tables(
+    def test_what_hive_does_with_files_is_asked_for_insert_only_tables(
         self, metastore, make_snapshot, shows
     ):
-        metastore.shows_originals = shows
+        metastore.shows_originals = metastore.merges_files = shows
         insert_only = {"transactional": "true", "transactional_properties": "insert_only"}
         metastore.tables[ORDERS] = acid_table(ORDERS, parameters=insert_only)
         snapshot = make_snapshot()
         assert not snapshot.pin([CUSTOMERS])[CUSTOMERS].shows_originals
-        assert metastore.calls("shows_originals") == []
-        assert snapshot.pin([ORDERS])[ORDERS].shows_originals is shows
+        assert metastore.calls("shows_originals") == metastore.calls("merges_files") == []
+        pinned = snapshot.pin([ORDERS])[ORDERS]
+        assert (pinned.shows_originals, pinned.merges_files) == (shows, shows)
 
     def test_copies_of_open_files_go_with_the_transaction(self, make_snapshot, monkeypatch):
         removed = []
@@ -533,6 +535,17 @@ class TestLaterTables:
             "table when you open it."
         )
 
+    def test_before_hive_4_a_table_is_listed_once(self, metastore, make_snapshot):
+        asked = []
+        metastore.server = ServerInfo("3.0", True, 300.0, False)
+        snapshot = make_snapshot(
+            unexplained=lambda pinned, write_ids: (asked.append(write_ids), frozenset())[1]
+        )
+        snapshot.pin([ORDERS])
+        new = metastore.write(CUSTOMERS)
+        snapshot.pin([CUSTOMERS])
+        assert asked == [frozenset({1, new})]
+
     def test_before_hive_4_a_conversion_leaves_nothing(self, metastore, make_snapshot):
         """The newest write id of a converted table is the conversion's before any write."""
         metastore.server = ServerInfo("3.0", True, 300.0, False)
@@ -710,12 +723,47 @@ class TestEnd:
         assert len(attempts) == 2
         assert metastore.locks == []
 
-    def test_it_never_raises(self, metastore, make_snapshot):
+    @pytest.mark.parametrize("end", ["end", "abort"])
+    def test_it_is_made_up_for_when_the_metastore_answers_again(
+        self, metastore, make_snapshot, monkeypatch, caplog, end
+    ):
+        monkeypatch.setattr(transaction, "RETRY_SECONDS", 0.01)
         snapshot = make_snapshot()
         snapshot.pin([ORDERS])
         metastore.down = True
+        with caplog.at_level("INFO", "hiveacid"):
+            getattr(snapshot, end)()
+            assert snapshot.transaction_id is None
+            assert "Transaction 4 could not be ended." in caplog.text
+            assert len(metastore.locks) == 1
+            metastore.down = False
+            wait_until(lambda: metastore.locks == [] and metastore.open_clients == 0)
+        assert "Transaction 4 has been ended: the metastore answers again." in caplog.text
+
+    def test_it_is_left_to_the_metastore_after_the_timeout(
+        self, metastore, make_snapshot, monkeypatch
+    ):
+        monkeypatch.setattr(transaction, "RETRY_SECONDS", 0.01)
+        metastore.server = ServerInfo("4.0.1", True, 0.1, False)
+        snapshot = make_snapshot(heartbeat_interval=0)
+        snapshot.pin([ORDERS])
+        metastore.down = True
         snapshot.end()
-        assert snapshot.transaction_id is None
+        wait_until(lambda: metastore.open_clients == 0)
+        assert metastore.longest_waits == [0.1 / 6]
+
+    def test_it_never_raises_at_the_exit_of_python(self, metastore, make_snapshot, monkeypatch):
+        """Python starts no thread then."""
+
+        def refuse(thread):
+            raise RuntimeError("can't create new thread at interpreter shutdown")
+
+        snapshot = make_snapshot(heartbeat_interval=0)
+        snapshot.pin([ORDERS])
+        metastore.down = True
+        monkeypatch.setattr("threading.Thread.start", refuse)
+        snapshot.end()
+        assert snapshot.transaction_id is None and metastore.open_clients == 0
 
     def test_at_exit_what_is_open_is_ended_and_nothing_is_kept(
         self, metastore, make_snapshot, monkeypatch
