@@ -320,16 +320,14 @@ def _whole_number(node: exp.Cast, type_: str) -> Node | None:
         return None
     suffix, bits = _SUFFIXES[type_]
     number = -int(literal.name) if value is not literal else int(literal.name)
+    around = node.parent
+    while isinstance(around, exp.Paren):
+        around = around.parent
+    # In ORDER BY a number would be a position, and Hive keeps the types of `-3S` and `-3L`.
+    if isinstance(around, exp.Ordered | exp.Group) or (suffix and isinstance(around, exp.Neg)):
+        return None
     fits = -(2 ** (bits - 1)) <= number < 2 ** (bits - 1)
-    return exp.Literal.number(f"{number}{suffix}") if fits and not _is_position(node) else None
-
-
-def _is_position(node: Node) -> bool:
-    """Return whether Spark would read a number in place of a node as the position of a column."""
-    parent = node.parent
-    while isinstance(parent, exp.Paren):
-        parent = parent.parent
-    return isinstance(parent, exp.Ordered | exp.Group)
+    return exp.Literal.number(f"{number}{suffix}") if fits else None
 
 
 def _translate_select(node: exp.Select) -> None:
