@@ -427,7 +427,7 @@ cast(de / 3S as double);
 -- hive3: refused
 concat(de + cast(3 as decimal(10,2)), '|');
 -- hive3: refused
-concat(de * cast(3 as decimal(4,2)), '|');
+concat(de * cast(3 as decimal(10,2)), '|');
 -- hive3: refused
 concat(coalesce(de, cast(0 as decimal(10,2))), '|');
 de * (1 + 0.19);

@@ -142,7 +142,7 @@ SELECT amount * (q.k / 7) AS x FROM orders CROSS JOIN (SELECT 1.5 AS k) q;
 SELECT amount * cast(1.25 AS decimal(10,1)) AS x FROM orders;
 
 -- name: factor
--- reason: Hive multiplies by a calculated constant with zeros at its end wrongly
+-- reason: Hive multiplies wrongly by a constant with zeros at its end
 SELECT sum(amount * (1.5 + 1.5)) AS x FROM orders;
 
 -- name: longer_constant
@@ -160,3 +160,12 @@ SELECT 7 / coalesce(amount, cast(id AS bigint)) AS x FROM orders;
 -- name: long_mean
 -- reason: has fewer digits behind the point
 SELECT avg(amount * cast(id AS bigint)) AS x FROM orders;
+
+-- name: small_factor
+-- reason: Hive multiplies wrongly by a constant with zeros at its end
+SELECT sum(amount * cast(3 AS decimal(4,2))) AS x FROM orders;
+
+-- name: inner_longer_constant
+-- reason: as text Hive shows the sum or choice without its zeros at the end
+SELECT concat(o.amount + q.k, '') AS x FROM orders o
+  CROSS JOIN (SELECT cast(3 AS decimal(10,4)) AS k) q;

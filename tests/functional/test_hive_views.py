@@ -220,9 +220,14 @@ def test_a_database_with_the_name_of_a_catalog(with_catalog):
             )
         ),
         *(
-            (expression, "decimal(7,6)", "by a calculated constant with zeros at its end wrongly")
+            (
+                expression,
+                "decimal(7,6)",
+                "Hive multiplies wrongly by a constant with zeros at its end",
+            )
             for expression in (
                 "o.n * (1.5 + 1.5)",
+                "o.n * cast(3 AS decimal(4,2))",
                 "(SELECT sum(p.n * (1.5 * 2)) FROM shop.orders p)",
                 "(SELECT sum(q.n * q.k) FROM (SELECT p.n, 1.5 + 1.5 AS k FROM shop.orders p) q)",
             )
@@ -235,6 +240,8 @@ def test_a_database_with_the_name_of_a_catalog(with_catalog):
                 "concat(coalesce(o.n, cast(3 AS decimal(10,4))), '|')",
                 "concat(greatest(o.n, cast(3 AS decimal(10,4))), '|')",
                 "concat(o.id + (1.5 + 1.5), '|')",
+                "(SELECT max(concat(q.n + q.k, '')) FROM"
+                " (SELECT p.n, cast(3 AS decimal(10,4)) AS k FROM shop.orders p) q)",
                 "(SELECT max(concat(q.x, '|')) FROM"
                 " (SELECT p.n + cast(3 AS decimal(10,4)) AS x FROM shop.orders p) q)",
             )

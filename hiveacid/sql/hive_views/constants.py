@@ -8,7 +8,7 @@ than the query says:
   `x / cast(3 as decimal(20,10))` has the scale of `x / 3` there.
 - Hive 4 does so for whole numbers of any integer type, such as `x / cast('3' as int)`, and for
   constants in sums that become text. It also divides constants with more digits than the type of
-  the result has, and multiplies with wrong digits by constants that it has calculated.
+  the result has, and multiplies wrongly by constants with zeros at their end.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ _ARITHMETIC = frozenset(
 """Kinds of expressions whose decimal type follows from the types of the decimals in them. A choice
 such as CASE or COALESCE has the declared types of its constants in Hive, too."""
 
+_DIGITS_OF_LONG = 18
+"""Highest precision of the decimals that Hive's vectorized operators keep in a long."""
+
 _LONGEST = frozenset("Add CaseWhen Coalesce Greatest If Least Subtract".split())
 """Kinds of expressions with as many digits behind the point as the longest of their operands."""
 
@@ -59,16 +62,16 @@ def check_constants(context: SparkContext, plan: LogicalPlan, *, is_hive_3: bool
     patterns = java(context, f"{_CATALYST}.trees.TreePattern")
     arithmetic, cast = patterns.BINARY_ARITHMETIC(), patterns.CAST()
     written = java(context, f"{_CATALYST}.expressions.Cast").USER_SPECIFIED_CAST()
-    if not is_hive_3 and any(_is_text(it) for it, _ in _nodes(context, plan, cast)):
-        for node, _ in _nodes(context, plan, cast, in_views=True):
-            _refuse_longer_constant(node, written)
-    if not plan.containsPattern(arithmetic):
+    has_text = not is_hive_3 and any(_is_text(it) for it, _ in _nodes(context, plan, cast))
+    if not has_text and not plan.containsPattern(arithmetic):
         return
     if not is_hive_3:
         for node, _ in _nodes(context, plan, arithmetic):
             _refuse_whole_numbers(node, written)
     columns = {str(column.exprId()) for column in each(plan.output())}
     for query in _with_constants_of_inner_queries(context, plan):
+        for node, _ in _nodes(context, query, cast, in_views=True) if has_text else ():
+            _refuse_longer_constant(node, written)
         for node, parent in _nodes(context, query, arithmetic):
             if is_hive_3:
                 _refuse_other_digits(node, written)
@@ -230,7 +233,9 @@ def _refuse_quotient(node: Expression) -> None:
 
 
 def _refuse_product(node: Expression) -> None:
-    """Refuse a factor such as `(1.5 + 1.5)`, which is 3.0: Hive multiplies by 0.3.
+    """Refuse a factor such as `(1.5 + 1.5)` or `cast(3 as decimal(4,2))`, which is 3.00.
+
+    Where Hive runs vectorized, and the product fits into a long, it multiplies by 0.3 or 0.03.
 
     Raises:
         DiffersError: with the factor.
@@ -238,14 +243,16 @@ def _refuse_product(node: Expression) -> None:
     if kind_of(node) != "Multiply" or not _is_decimal(node) or node.foldable():
         return
     for factor in each(node.children()):
-        if kind_of(factor) in _BINARY and factor.foldable() and _is_decimal(factor):
+        fits = int(node.dataType().precision()) <= _DIGITS_OF_LONG
+        is_made = kind_of(factor) in _BINARY or (kind_of(factor) == "Cast" and fits)
+        if is_made and factor.foldable() and _is_decimal(factor):
             value = factor.eval(None)
             shown = "" if value is None else f"{value.toJavaBigDecimal():f}"
             if value is not None and len(shown.partition(".")[2].rstrip("0")) < _scale(factor):
                 raise DiffersError(
                     str(factor.sql()),
-                    "Hive multiplies by a calculated constant with zeros at its end wrongly; "
-                    "write it as a literal",
+                    "Hive multiplies wrongly by a constant with zeros at its end; write it as a "
+                    "literal",
                 )
 
 
