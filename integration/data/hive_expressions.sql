@@ -430,6 +430,7 @@ concat(de + cast(3 as decimal(10,2)), '|');
 concat(de * cast(3 as decimal(10,2)), '|');
 -- hive3: refused
 concat(coalesce(de, cast(0 as decimal(10,2))), '|');
+-- decimals: wider
 de * (1 + 0.19);
 -- hive3: refused
 de / (1 + 0.19);
@@ -696,6 +697,7 @@ sum(de / cast(3 as int));
 sum(de) / 3S;
 sum(de) / count(*);
 sum(de * 0.19);
+-- decimals: wider
 sum(de * (1 + 0.19));
 sum(de) * 100 / sum(i);
 min(s);
