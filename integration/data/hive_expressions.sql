@@ -412,6 +412,36 @@ de / (1024 * 1024);
 cast(de as decimal(12,6)) / 0.05;
 cast(de as decimal(38,10)) / cast(i as decimal(20,10));
 de / -(3.5);
+de / 3S;
+de / -(3);
+de / cast(3 as int);
+de / cast(-3 as int);
+de / -cast(3 as int);
+de / cast(-3 as bigint);
+cast(de as decimal(12,6)) / cast(100 as smallint);
+7 / (de + cast(3 as int));
+7 / (de * 3S);
+1.0 / -(3);
+de / cast(3 as int) * 100;
+cast(de / 3S as double);
+-- hive3: refused
+concat(de + cast(3 as decimal(10,2)), '|');
+-- hive3: refused
+concat(de * cast(3 as decimal(10,2)), '|');
+-- hive3: refused
+concat(coalesce(de, cast(0 as decimal(10,2))), '|');
+-- decimals: wider
+de * (1 + 0.19);
+-- hive3: refused
+de / (1 + 0.19);
+de / 1.19 * 100;
+de * 19 / 119;
+i * 100.0 / 2024;
+round(de * 0.19, 2);
+7 / coalesce(de, 3.5);
+7 / if(b, de, i);
+-- decimals: wider
+coalesce(de, l);
 cast(i as double);
 cast(l as double);
 cast(l as float);
@@ -657,6 +687,19 @@ avg(i);
 avg(d);
 -- hive3: refused
 avg(de);
+-- hive3: refused
+avg(de * 1.5);
+-- hive3: refused
+avg(cast(de as decimal(24,8)));
+-- hive3: refused
+avg(cast(de as decimal(12,6)) / cast(3 as int));
+sum(de / cast(3 as int));
+sum(de) / 3S;
+sum(de) / count(*);
+sum(de * 0.19);
+-- decimals: wider
+sum(de * (1 + 0.19));
+sum(de) * 100 / sum(i);
 min(s);
 max(s);
 min(da);

@@ -116,3 +116,56 @@ SELECT h FROM hashed WHERE h > 1;
 -- name: unions
 -- reason: was not compared between Hive and Spark
 SELECT create_union(0, id, 'a') AS u FROM orders;
+
+-- name: whole_number
+-- reason: Hive treats it as a decimal of its own digits
+SELECT amount / cast('3' AS int) AS x FROM orders;
+
+-- name: quotient
+-- reason: Hive calculates with more digits of a quotient of constants than its type has
+SELECT amount * (1.0 / 3) AS x FROM orders;
+
+-- name: quotient_as_text
+-- reason: Hive calculates with more digits of a quotient of constants than its type has
+SELECT concat(1.5 / 7, '') AS x FROM orders;
+
+-- name: inner_quotient
+-- reason: Hive calculates with more digits of a quotient of constants than its type has
+SELECT amount * q.k AS x FROM orders CROSS JOIN (SELECT 1.0 / 3 AS k) q;
+
+-- name: quotient_of_columns
+-- reason: Hive calculates with more digits of a quotient of constants than its type has
+SELECT amount * (q.k / 7) AS x FROM orders CROSS JOIN (SELECT 1.5 AS k) q;
+
+-- name: rounded
+-- reason: Hive calculates with all digits of the constant
+SELECT amount * cast(1.25 AS decimal(10,1)) AS x FROM orders;
+
+-- name: factor
+-- reason: Hive multiplies wrongly by a constant with zeros at its end
+SELECT sum(amount * (1.5 + 1.5)) AS x FROM orders;
+
+-- name: longer_constant
+-- reason: as text Hive shows the sum or choice without its zeros at the end
+SELECT concat(amount + cast(3 AS decimal(10,4)), '') AS x FROM orders;
+
+-- name: longer_choice
+-- reason: as text Hive shows the sum or choice without its zeros at the end
+SELECT concat(coalesce(amount, cast(0 AS decimal(10,4))), '') AS x FROM orders;
+
+-- name: long_choice
+-- reason: in a division Hive takes the choice between a bigint and a decimal
+SELECT 7 / coalesce(amount, cast(id AS bigint)) AS x FROM orders;
+
+-- name: long_mean
+-- reason: has fewer digits behind the point
+SELECT avg(amount * cast(id AS bigint)) AS x FROM orders;
+
+-- name: small_factor
+-- reason: Hive multiplies wrongly by a constant with zeros at its end
+SELECT sum(amount * cast(3 AS decimal(4,2))) AS x FROM orders;
+
+-- name: inner_longer_constant
+-- reason: as text Hive shows the sum or choice without its zeros at the end
+SELECT concat(o.amount + q.k, '') AS x FROM orders o
+  CROSS JOIN (SELECT cast(3 AS decimal(10,4)) AS k) q;

@@ -153,6 +153,14 @@ SELECT id, CASE WHEN amount > 5 THEN 'much' WHEN amount IS NULL THEN 'none' ELSE
 SELECT id, to_date(day) AS d, year(placed) AS y, date_format(placed, 'yyyyMM') AS m,
   datediff(placed, '2024-10-01') AS n, date_add(day, 1) AS next_one FROM orders;
 
+-- name: with_constants
+SELECT id, amount, 3 AS k, cast(7 AS decimal(10,2)) AS d, 19 AS tax FROM orders;
+
+-- name: over_constants
+SELECT c.id, c.amount / c.k AS a, 7 / (c.amount + c.k) AS b, c.amount * c.tax / 100 AS p,
+  c.amount / c.d AS d, c.amount / cast(3 AS int) AS i, concat(c.amount + c.d, '') AS t
+  FROM with_constants c WHERE c.amount / cast(3 AS int) <> 0.816667;
+
 -- name: above
 SELECT a.id, a.name FROM joined a WHERE a.id > 1;
 

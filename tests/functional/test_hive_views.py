@@ -106,6 +106,21 @@ def test_a_view_over_a_view_that_sparks_catalog_lacks(session):
         ),
         ("o.n / 2L", "decimal(8,6)", [Decimal("0.625"), None]),
         ("o.n / 2.0", "decimal(8,6)", [Decimal("0.625"), None]),
+        *(
+            (f"o.n / {three}", "decimal(7,6)", [Decimal("0.416667"), None])
+            for three in (
+                "3S",
+                "cast(3 AS int)",
+                "cast((3) AS smallint)",
+                "cast(3 AS bigint)",
+            )
+        ),
+        *(
+            (f"o.n / {three}", "decimal(7,6)", [Decimal("-0.416667"), None])
+            for three in ("-(3)", "-cast(3 AS int)", "cast(-(3) AS bigint)")
+        ),
+        # As a position of ORDER BY a number would have another meaning.
+        ("rank() OVER (ORDER BY cast(2 AS int))", "int", [1, 1]),
         ("1.0 / 3", "decimal(7,6)", [Decimal("0.333333")] * 2),
         # Of a calculated whole number Hive 4 takes the digits that its type may have.
         ("o.n / (1 + 2)", "decimal(14,13)", [Decimal("0.4166666666667"), None]),
@@ -191,14 +206,82 @@ def test_a_catalog_that_spark_cannot_load(spark, plugin):
         ("cast(o.id AS tinyint)", "int", "it is int in Hive, and tinyint in Spark"),
         ("(SELECT avg(cast(p.id AS bigint)) FROM shop.orders p)", "double", "Hive adds up as big"),
         (
-            "(SELECT avg(cast(p.n AS decimal(36,2))) FROM shop.orders p)",
-            "decimal(38,2)",
+            "(SELECT avg(cast(p.n AS decimal(25,2))) FROM shop.orders p)",
+            "decimal(29,6)",
             "has fewer digits behind the point",
         ),
         ("o.id", "string", "The column x: it is string in Hive, and int in Spark"),
         ("o.n", "decimal(10,3)", "it is decimal(10,3) in Hive, and decimal(3,2) in Spark"),
         ("o.id", "uniontype<int,string>", "Spark has no type for uniontype<int,string>"),
         ("o.nowhere", "int", "Spark cannot run it ([UNRESOLVED_COLUMN"),
+        *(
+            (expression, "decimal(7,6)", "Hive treats it as a decimal of its own digits")
+            for expression in (
+                "o.n / cast('3' AS int)",
+                "o.n / cast(3.7 AS int)",
+                "o.n / - -3",
+                "o.n / 3Y",
+                "o.n / -3S",
+                "o.n / -3L",
+                "7 / (o.n + cast('3' AS int))",
+                "(SELECT max(p.n / cast('3' AS int)) FROM shop.orders p)",
+            )
+        ),
+        *(
+            (expression, "decimal(7,6)", "more digits of a quotient of constants than its type")
+            for expression in (
+                "o.n * (1.0 / 3)",
+                "o.n / (1.0 / 3)",
+                "1.0 / 3 / 7",
+                "1 / cast(7 AS decimal(20,10)) + 1",
+                "cast(1.0 / 3 AS decimal(38,20))",
+                "(SELECT max(1.0 / 3) FROM shop.orders p)",
+                "(SELECT max(q.n / q.k) FROM (SELECT p.n, 1.0 / 3 AS k FROM shop.orders p) q)",
+                "(SELECT max(q.k / 7) FROM (SELECT 1.5 AS k FROM shop.orders p) q)",
+            )
+        ),
+        *(
+            (expression, "decimal(7,6)", "Hive calculates with all digits of the constant")
+            for expression in (
+                "o.n * cast(1.25 AS decimal(10,1))",
+                "coalesce(o.n, cast(1.25 AS decimal(10,1)))",
+            )
+        ),
+        *(
+            (
+                expression,
+                "decimal(7,6)",
+                "Hive multiplies wrongly by a constant with zeros at its end",
+            )
+            for expression in (
+                "o.n * (1.5 + 1.5)",
+                "o.n * cast(3 AS decimal(4,2))",
+                "(SELECT sum(p.n * (1.5 * 2)) FROM shop.orders p)",
+                "(SELECT sum(q.n * q.k) FROM (SELECT p.n, 1.5 + 1.5 AS k FROM shop.orders p) q)",
+            )
+        ),
+        *(
+            (expression, "string", "as text Hive shows the sum or choice without its zeros")
+            for expression in (
+                "concat(o.n + cast(3 AS decimal(10,4)), '|')",
+                "concat(cast(3 AS decimal(10,4)) - o.n, '|')",
+                "concat(coalesce(o.n, cast(3 AS decimal(10,4))), '|')",
+                "concat(greatest(o.n, cast(3 AS decimal(10,4))), '|')",
+                "concat(o.id + (1.5 + 1.5), '|')",
+                "(SELECT max(concat(q.n + q.k, '')) FROM"
+                " (SELECT p.n, cast(3 AS decimal(10,4)) AS k FROM shop.orders p) q)",
+                "(SELECT max(concat(q.x, '|')) FROM"
+                " (SELECT p.n + cast(3 AS decimal(10,4)) AS x FROM shop.orders p) q)",
+            )
+        ),
+        *(
+            (expression, "decimal(25,22)", "the choice between a bigint and a decimal")
+            for expression in (
+                "7 / coalesce(o.n, cast(o.id AS bigint))",
+                "7 / if(o.b, o.n, cast(o.id AS bigint))",
+                "7 / (CASE WHEN o.b THEN o.n ELSE 3L END + 1)",
+            )
+        ),
         (
             "(SELECT max(u.n) FROM (SELECT p.n FROM shop.orders p UNION ALL"
             " SELECT p.id FROM shop.orders p) u)",
@@ -248,9 +331,7 @@ def test_what_differs_by_its_types_is_refused(session, expression, type_, reason
             for expression in (
                 "o.n / cast(3 AS decimal(20,10))",
                 "o.n / cast('3' AS decimal(20,10))",
-                "o.n / cast(3 AS int)",
-                "o.n / 3S",
-                "o.n / -(3)",
+                "o.n / cast('3' AS int)",
                 "o.n / (1 + 2)",
                 "o.n / (1.5 * 2)",
                 "o.n / length('abc')",
@@ -260,6 +341,7 @@ def test_what_differs_by_its_types_is_refused(session, expression, type_, reason
                 "round(o.n / (1 + 2), 7)",
                 "if(o.n / (1 + 2) > 0.4, o.n, 1.5)",
                 "(SELECT sum(cast(3 AS decimal(20,10))) / 7 FROM shop.orders p)",
+                "(SELECT max(q.n / q.k) FROM (SELECT p.n, 1 + 2 AS k FROM shop.orders p) q)",
             )
         ),
     ],
@@ -275,6 +357,9 @@ def test_what_differs_in_hive_3_is_refused_there(session, expression, type_, rea
         ("o.n / 3", "decimal(1,0)", "0.416667"),
         ("o.n / -3", "decimal(1,0)", "-0.416667"),
         ("o.n / cast(3 AS bigint)", "decimal(1,0)", "0.416667"),
+        ("o.n / cast(3 AS int)", "decimal(1,0)", "0.416667"),
+        ("o.n / 3S", "decimal(1,0)", "0.416667"),
+        ("o.n / -(3)", "decimal(1,0)", "-0.416667"),
         ("o.n / cast(3 AS decimal(1,0))", "decimal(1,0)", "0.416667"),
         ("o.n / 1.50", "decimal(1,0)", "0.833333"),
         ("o.n / -(1.5)", "decimal(1,0)", "-0.833333"),

@@ -60,8 +60,8 @@ _EXACT_DIGITS = 18
 
 _MOST_DIGITS = 38
 
-_MORE_DIGITS_OF_MEAN = 4
-"""Precision that `avg` adds to that of its decimals, in Hive and in Spark."""
+_MORE_DIGITS_OF_MEAN = 14
+"""Precision that Hive's `avg` needs beyond that of its decimals: 10 for a sum, 4 for the mean."""
 
 _PLAIN_SCALE = 6
 """Highest scale at which Spark writes decimals without an exponent, as Hive always does."""
@@ -151,8 +151,7 @@ def with_hives_casts(
     """
     context = session.sparkContext
     plan = analysed(session, query)
-    if is_hive_3:
-        check_constants(context, plan)
+    check_constants(context, plan, is_hive_3=is_hive_3)
     pairs: list[tuple[Expression, Any]] = []
     for found in _differing_in(context, plan, view, type_dependent, is_hive_3=is_hive_3):
         node = found.node
@@ -161,6 +160,8 @@ def with_hives_casts(
             continue
         if is_hive_3:
             _refuse_of_hive_3(found)
+        else:
+            _refuse_rounded_constant(found)
         guard = _guard_of(found)
         if guard is not None:
             child = _made(session, _guard_text(guard, found, view), node.child())
@@ -219,6 +220,13 @@ def _differing_in(
                 yield _Cast(node, parent, is_explicit, column)
         elif kind in _CHOICES:
             _refuse_mixture(node, children, written)
+        elif kind == "Divide":
+            for long in _longs_in_choices(node, written):
+                raise DiffersError(
+                    str(long.sql()),
+                    "in a division Hive takes the choice between a bigint and a decimal for a "
+                    "decimal of fewer digits; write a CAST to decimal in the view",
+                )
         if kind == "Average" and is_hive_3:
             _refuse_mean_of_hive_3(node, children[0])
         if kind in type_dependent:
@@ -321,6 +329,20 @@ def _refuse_mixture(node: Expression, children: list[Expression], written: Any) 
         raise DiffersError(str(node.sql()), "Hive makes a float of a float and a decimal")
 
 
+def _longs_in_choices(node: Expression, written: Any) -> Iterator[Expression]:
+    """Yield the bigints that Spark casts to the type of a choice, such as CASE, with decimals."""
+    if not str(node.dataType().catalogString()).startswith("decimal"):
+        return
+    if kind_of(node) == "Cast":
+        if node.getTagValue(written).isDefined():
+            return
+        is_longer = int(node.dataType().precision()) > _DIGITS_OF_LONG + 1
+        if is_longer and node.child().dataType().catalogString() == "bigint":
+            yield node.child()
+    for child in each(node.children()):
+        yield from _longs_in_choices(child, written)
+
+
 def _refuse_mean_of_hive_3(node: Expression, child: Expression) -> None:
     of_text = kind_of(child) == "Cast" and (child.child().dataType().catalogString() == "string")
     if of_text or str(child.dataType().catalogString()).startswith("decimal"):
@@ -347,6 +369,22 @@ def _refuse_of_hive_3(found: _Cast) -> None:
             reason = "Hive 3 makes a later day of a day that does not exist, such as 2024-02-30"
     if reason is not None:
         raise DiffersError(str(found.node.sql()), reason)
+
+
+def _refuse_rounded_constant(found: _Cast) -> None:
+    """Refuse a cast that rounds a constant: Hive 4 calculates with all of its digits.
+
+    Raises:
+        DiffersError: with the cast.
+    """
+    child, target = found.node.child(), found.node.dataType()
+    types = (child.dataType().catalogString(), target.catalogString())
+    if found.is_explicit and child.foldable() and all(it.startswith("decimal") for it in types):
+        if child.dataType().scale() > target.scale():
+            raise DiffersError(
+                str(found.node.sql()),
+                "Hive calculates with all digits of the constant; write it with fewer digits",
+            )
 
 
 def _is_day(literal: str) -> bool:

@@ -1,8 +1,14 @@
-"""Constants in the decimal divisions of a Hive view.
+"""Constants in the decimal calculations of a Hive view.
 
-The type of a decimal division follows from the types of its operands, and its scale from the
-precision of the divisor. For a constant Hive 3 takes the digits of its value, whatever type the
-query casts it to: `x / cast(3 as decimal(20,10))` has the scale of `x / 3` there.
+The type of a decimal calculation follows from the types of its operands, and the scale of a
+division from the precision of the divisor. Hive treats some constants as decimals of other types
+than the query says:
+
+- Hive 3 takes the digits of a constant's value, whatever type the query casts it to:
+  `x / cast(3 as decimal(20,10))` has the scale of `x / 3` there.
+- Hive 4 does so for whole numbers of any integer type, such as `x / cast('3' as int)`, and for
+  constants in sums that become text. It also divides constants with more digits than the type of
+  the result has, and multiplies wrongly by constants with zeros at their end.
 """
 
 from __future__ import annotations
@@ -21,14 +27,19 @@ from hiveacid.sql.hive_views.refusals import DiffersError
 _CATALYST = "org.apache.spark.sql.catalyst"
 _INLINE = f"{_CATALYST}.optimizer.InlineCTE"
 
+_SIGNS = frozenset({"UnaryMinus", "UnaryPositive"})
+_BINARY = frozenset("Add Divide Multiply Remainder Subtract".split())
 _ARITHMETIC = frozenset(
-    """
-    Abs Add AggregateExpression BRound Cast Divide Multiply Remainder Round Subtract Sum UnaryMinus
-    UnaryPositive WindowExpression
-    """.split()
+    {*_BINARY, *_SIGNS, *"Abs AggregateExpression BRound Cast Round Sum WindowExpression".split()}
 )
 """Kinds of expressions whose decimal type follows from the types of the decimals in them. A choice
-such as CASE or COALESCE has the declared types of its constants in Hive 3, too."""
+such as CASE or COALESCE has the declared types of its constants in Hive, too."""
+
+_DIGITS_OF_LONG = 18
+"""Highest precision of the decimals that Hive's vectorized operators keep in a long."""
+
+_LONGEST = frozenset("Add CaseWhen Coalesce Greatest If Least Subtract".split())
+"""Kinds of expressions with as many digits behind the point as the longest of their operands."""
 
 
 def mark_view(context: SparkContext, shown: LogicalPlan) -> LogicalPlan:
@@ -37,65 +48,89 @@ def mark_view(context: SparkContext, shown: LogicalPlan) -> LogicalPlan:
     return shown
 
 
-def check_constants(context: SparkContext, plan: LogicalPlan) -> None:
-    """Refuse constants of decimal divisions that have another type in Hive 3.
+def check_constants(context: SparkContext, plan: LogicalPlan, *, is_hive_3: bool) -> None:
+    """Refuse calculations of decimals with constants for which Hive has another result.
 
     Args:
         context: the Spark context.
         plan: the analysed plan of a view's query.
+        is_hive_3: whether the view is read as in Hive 3.
 
     Raises:
-        DiffersError: with the constant.
+        DiffersError: with the constant or the calculation.
     """
     patterns = java(context, f"{_CATALYST}.trees.TreePattern")
-    arithmetic, inner = patterns.BINARY_ARITHMETIC(), patterns.PLAN_EXPRESSION()
+    arithmetic, cast = patterns.BINARY_ARITHMETIC(), patterns.CAST()
     written = java(context, f"{_CATALYST}.expressions.Cast").USER_SPECIFIED_CAST()
+    has_text = not is_hive_3 and any(_is_text(it) for it, _ in _nodes(context, plan, cast))
+    if not has_text and not plan.containsPattern(arithmetic):
+        return
+    if not is_hive_3:
+        for node, _ in _nodes(context, plan, arithmetic):
+            _refuse_whole_numbers(node, written)
+    columns = {str(column.exprId()) for column in each(plan.output())}
+    for query in _with_constants_of_inner_queries(context, plan):
+        for node, _ in _nodes(context, query, cast, in_views=True) if has_text else ():
+            _refuse_longer_constant(node, written)
+        for node, parent in _nodes(context, query, arithmetic):
+            if is_hive_3:
+                _refuse_other_digits(node, written)
+                continue
+            if kind_of(parent) != "Alias" or str(parent.exprId()) not in columns:
+                _refuse_quotient(node)
+            _refuse_product(node)
 
-    def in_expression(node: Expression) -> None:
-        if not node.containsPattern(arithmetic):
-            return
-        children = list(each(node.children()))
-        if kind_of(node) == "Divide" and _is_decimal(node):
-            for operand in children:
-                for constant in _constants(operand, written):
-                    if not _has_type_of_digits(constant):
-                        raise DiffersError(
-                            str(constant.sql()),
-                            "in a division of decimals Hive 3 treats it as a decimal of its own "
-                            "digits; a literal, such as 3 or 1.5, has this type in both",
-                        )
-        for child in children:
-            in_expression(child)
 
-    def in_plan(node: LogicalPlan) -> None:
-        if _is_table_or_view(node):
-            return
+def _nodes(
+    context: SparkContext, plan: LogicalPlan, pattern: Any, *, in_views: bool = False
+) -> Iterator[tuple[Expression, Expression]]:
+    """Yield the expressions of a query with a pattern in them, each with the expression around it.
+
+    The plans of the tables that the query reads are skipped, and those of the views, unless
+    `in_views`. At the top the expression around it is the expression itself.
+    """
+    inner = java(context, f"{_CATALYST}.trees.TreePattern").PLAN_EXPRESSION()
+    tag = _tag(context)
+
+    def in_expression(
+        node: Expression, parent: Expression
+    ) -> Iterator[tuple[Expression, Expression]]:
+        if node.containsPattern(pattern):
+            yield node, parent
+            for child in each(node.children()):
+                yield from in_expression(child, node)
+
+    def in_plan(node: LogicalPlan) -> Iterator[tuple[Expression, Expression]]:
         has_inner = node.containsPattern(inner)
-        if not has_inner and not node.containsPattern(arithmetic):
+        if not has_inner and not node.containsPattern(pattern):
+            return
+        if _is_table_or_view(node) and not (in_views and node.getTagValue(tag).isDefined()):
             return
         for expression in each(node.expressions()):
-            in_expression(expression)
-        for child in each(node.children()):
-            in_plan(child)
-        for child in each(node.subqueries()) if has_inner else ():
-            in_plan(child)
+            yield from in_expression(expression, expression)
+        for child in (*each(node.children()), *(each(node.subqueries()) if has_inner else ())):
+            yield from in_plan(child)
 
-    if plan.containsPattern(arithmetic):
-        in_plan(_with_constants_of_inner_queries(context, plan))
+    yield from in_plan(plan)
 
 
-def _constants(node: Expression, written: Any) -> Iterator[Expression]:
-    """Yield the constants from whose types the type of a decimal expression follows."""
-    if not _is_decimal(node):
-        return
-    if node.foldable():
-        yield node
-        return
-    kind = kind_of(node)
-    if kind not in _ARITHMETIC or (kind == "Cast" and node.getTagValue(written).isDefined()):
-        return
-    for child in each(node.children()):
-        yield from _constants(child, written)
+def _constants(division: Expression, written: Any) -> Iterator[Expression]:
+    """Yield the constants from whose types the type of a division of decimals follows."""
+
+    def in_operand(node: Expression) -> Iterator[Expression]:
+        if not _is_decimal(node):
+            return
+        if node.foldable():
+            yield node
+            return
+        kind = kind_of(node)
+        if kind in _ARITHMETIC and (kind != "Cast" or node.getTagValue(written).isEmpty()):
+            for child in each(node.children()):
+                yield from in_operand(child)
+
+    if kind_of(division) == "Divide":
+        for operand in each(division.children()):
+            yield from in_operand(operand)
 
 
 def _has_type_of_digits(constant: Expression) -> bool:
@@ -113,17 +148,128 @@ def _has_type_of_digits(constant: Expression) -> bool:
     return digits.isdecimal() and type_ == f"decimal({len(digits)},0)"
 
 
-def _with_constants_of_inner_queries(context: SparkContext, plan: LogicalPlan) -> LogicalPlan:
-    """Replace the columns of inner queries that are constants by the constants, as Hive does."""
+def _refuse_other_digits(node: Expression, written: Any) -> None:
+    """Refuse a division by constants whose type in Spark is not that of their digits.
+
+    Raises:
+        DiffersError: with the constant.
+    """
+    for constant in _constants(node, written):
+        if not _has_type_of_digits(constant):
+            raise DiffersError(
+                str(constant.sql()),
+                "in a division of decimals Hive 3 treats it as a decimal of its own digits; a "
+                "literal, such as 3 or 1.5, has this type in both",
+            )
+
+
+def _refuse_whole_numbers(node: Expression, written: Any) -> None:
+    """Refuse a division by `cast('3' as int)`, whose type in Spark is not that of its digits.
+
+    Of a calculated whole number, such as `1 + 2`, Hive 4 takes the type, as Spark does.
+
+    Raises:
+        DiffersError: with the constant.
+    """
+    for constant in _constants(node, written):
+        inner = constant
+        while kind_of(inner) == "Cast" or kind_of(inner) in _SIGNS:
+            inner = inner.child()
+        is_whole = kind_of(constant) == "Cast" and constant.getTagValue(written).isEmpty()
+        if is_whole and kind_of(inner) == "Literal" and not _has_type_of_digits(constant):
+            raise DiffersError(
+                str(constant.sql()),
+                "in a division of decimals Hive treats it as a decimal of its own digits; a "
+                "literal, such as 3, has this type in both",
+            )
+
+
+def _refuse_longer_constant(node: Expression, written: Any) -> None:
+    """Refuse a constant that gives a sum or a choice more digits behind the point, as text.
+
+    Hive leaves the zeros out: `concat(x + cast(3 as decimal(10,4)), '')` has the digits of `x`.
+
+    Raises:
+        DiffersError: with the constant.
+    """
+    if kind_of(node) not in _LONGEST or not _is_decimal(node):
+        return
+    operands = [_uncast(it, written) for it in each(node.children())]
+    constants = [it for it in operands if it.foldable() and _is_decimal(it)]
+    columns = [_scale(it) for it in operands if not it.foldable()]
+    for constant in constants:
+        if _scale(constant) > max(columns, default=_scale(constant)):
+            inner = constant.child() if kind_of(constant) == "Cast" else constant
+            if kind_of(inner) != "Literal" or _scale(inner) != _scale(constant):
+                raise DiffersError(
+                    str(constant.sql()),
+                    "as text Hive shows the sum or choice without its zeros at the end; write "
+                    "the constant as a literal",
+                )
+
+
+def _uncast(node: Expression, written: Any) -> Expression:
+    """Return the expression that Spark's analyzer has cast, or the expression itself."""
+    is_implicit = kind_of(node) == "Cast" and node.getTagValue(written).isEmpty()
+    return Expression(node.child()) if is_implicit else node
+
+
+def _scale(node: Expression) -> int:
+    return int(node.dataType().scale()) if _is_decimal(node) else 0
+
+
+def _refuse_quotient(node: Expression) -> None:
+    """Refuse a division of constants: Hive calculates more digits than its type has.
+
+    Raises:
+        DiffersError: with the division.
+    """
+    if kind_of(node) == "Divide" and _is_decimal(node) and node.foldable():
+        raise DiffersError(
+            str(node.sql()),
+            "Hive calculates with more digits of a quotient of constants than its type has; "
+            "write the quotient as a literal",
+        )
+
+
+def _refuse_product(node: Expression) -> None:
+    """Refuse a factor such as `(1.5 + 1.5)` or `cast(3 as decimal(4,2))`, which is 3.00.
+
+    Where Hive runs vectorized, and the product fits into a long, it multiplies by 0.3 or 0.03.
+
+    Raises:
+        DiffersError: with the factor.
+    """
+    if kind_of(node) != "Multiply" or not _is_decimal(node) or node.foldable():
+        return
+    for factor in each(node.children()):
+        fits = int(node.dataType().precision()) <= _DIGITS_OF_LONG
+        is_made = kind_of(factor) in _BINARY or (kind_of(factor) == "Cast" and fits)
+        if is_made and factor.foldable() and _is_decimal(factor):
+            value = factor.eval(None)
+            shown = "" if value is None else f"{value.toJavaBigDecimal():f}"
+            if value is not None and len(shown.partition(".")[2].rstrip("0")) < _scale(factor):
+                raise DiffersError(
+                    str(factor.sql()),
+                    "Hive multiplies wrongly by a constant with zeros at its end; write it as a "
+                    "literal",
+                )
+
+
+def _with_constants_of_inner_queries(
+    context: SparkContext, plan: LogicalPlan
+) -> Iterator[LogicalPlan]:
+    """Yield a query and its subqueries, with constants for columns of inner queries, as in Hive."""
     barrier = java(context, f"{_CATALYST}.plans.logical.ReturnAnswer")
     tables = [(table, barrier(table)) for table in _tables(context, plan)]
     flags = [True, *(False for _ in parameter_types(context, _INLINE, "copy")[1:])]
-    before = java(context, _INLINE)(*flags).apply(replaced(context, plan, tables))
+    inlined = java(context, _INLINE)(*flags).apply(replaced(context, plan, tables))
     rule = getattr(java(context, f"{_CATALYST}.optimizer.FoldablePropagation$"), "MODULE$")
-    # Once for each query on the way that renames the column.
-    while not (after := rule.apply(before)).fastEquals(before):
-        before = after
-    return LogicalPlan(after)
+    for before in (inlined, *each(inlined.subqueriesAll())):
+        # Once for each query on the way that renames the column.
+        while not (after := rule.apply(before)).fastEquals(before):
+            before = after
+        yield LogicalPlan(after)
 
 
 def _tables(context: SparkContext, plan: LogicalPlan) -> Iterator[LogicalPlan]:
@@ -140,6 +286,11 @@ def _tables(context: SparkContext, plan: LogicalPlan) -> Iterator[LogicalPlan]:
 
 def _is_table_or_view(plan: LogicalPlan) -> bool:
     return kind_of(plan) == "SubqueryAlias" and not plan.identifier().qualifier().isEmpty()
+
+
+def _is_text(node: Expression) -> bool:
+    is_text = kind_of(node) == "Cast" and node.dataType().catalogString() == "string"
+    return is_text and _is_decimal(node.child())
 
 
 def _is_decimal(node: Expression) -> bool:

@@ -60,6 +60,10 @@ _TYPE = re.compile(
     r"|decimal(\(\d+(, ?\d+)?\))?|(var)?char\((?P<length>\d+)\))",
     re.IGNORECASE,
 )
+_SUFFIXES = {"SMALLINT": ("S", 16), "INT": ("", 32), "BIGINT": ("L", 64)}
+"""Suffixes of Spark's literals by type, and the bits of the type. Of a literal `3Y` Spark does not
+take the digits."""
+
 _SPARKS_LONG = ("DECIMAL(20)", "DECIMAL(20, 0)")
 """Type to which Spark, but not Hive, casts a bigint next to a decimal (`casts`)."""
 
@@ -221,6 +225,10 @@ def _translate_node(node: Node, view: HiveView, hive: HiveSql) -> None:
         _translate_call(node, view, hive)
     elif isinstance(node, exp.Cast):
         _translate_cast(node)
+    elif isinstance(node, exp.Neg):
+        # Spark, too, takes `-3` for a literal, but not `-(3)`.
+        if isinstance(node.this.unnest(), exp.Literal):
+            node.set("this", node.this.unnest())
     elif isinstance(node, exp.Select):
         _translate_select(node)
     elif isinstance(node, exp.Literal):
@@ -283,9 +291,10 @@ def _place_of(node: Node, view: HiveView) -> str:
 
 def _translate_cast(node: exp.Cast) -> None:
     written = node.to.sql(dialect="spark")
-    if written == "BIGINT" and isinstance(node.this, exp.Literal) and node.this.is_int:
-        # Next to a decimal a literal has the precision of its digits, a cast that of any bigint.
-        node.replace(exp.Literal.number(f"{node.name}L"))
+    number = _whole_number(node, written)
+    if number is not None:
+        # Next to a decimal a literal has the precision of its digits, a cast that of its type.
+        node.replace(number)
         return
     match = _TYPE.fullmatch(written)
     if match is None:
@@ -301,6 +310,24 @@ def _translate_cast(node: exp.Cast) -> None:
         short = call("SUBSTRING", cast(node.this, "string"), one, letters)
         # Values of `char` are read without trailing blanks.
         node.replace(short if match[4] else call("RTRIM", short))
+
+
+def _whole_number(node: exp.Cast, type_: str) -> Node | None:
+    """Return the literal that equals the cast of a whole number to an integer type, if any."""
+    value = node.this.unnest()
+    literal = value.this.unnest() if isinstance(value, exp.Neg) else value
+    if type_ not in _SUFFIXES or not isinstance(literal, exp.Literal) or not literal.is_int:
+        return None
+    suffix, bits = _SUFFIXES[type_]
+    number = -int(literal.name) if value is not literal else int(literal.name)
+    around = node.parent
+    while isinstance(around, exp.Paren):
+        around = around.parent
+    # In ORDER BY a number would be a position, and Hive keeps the types of `-3S` and `-3L`.
+    if isinstance(around, exp.Ordered | exp.Group) or (suffix and isinstance(around, exp.Neg)):
+        return None
+    fits = -(2 ** (bits - 1)) <= number < 2 ** (bits - 1)
+    return exp.Literal.number(f"{number}{suffix}") if fits else None
 
 
 def _translate_select(node: exp.Select) -> None:

@@ -53,6 +53,14 @@ def problem(text):
             "SELECT 1.50 AS x, 2.0 AS y, .5 AS z, 7. AS w, 2L AS v",
             "SELECT 1.5 AS x, 2BD AS y, 0.5 AS z, 7BD AS w, 2L AS v",
         ),
+        # A whole number has the digits of a literal, whatever its type.
+        (
+            "SELECT 3S AS a, -(3) AS b, cast(-3 AS int) AS c, -cast((3) AS tinyint) AS d, "
+            "cast(128 AS tinyint) AS e, cast('3' AS int) AS f FROM d.t ORDER BY cast(1 AS int)",
+            "SELECT 3S AS a, -3 AS b, -3 AS c, -CAST((3) AS TINYINT) AS d, "
+            "CAST(128 AS TINYINT) AS e, CAST('3' AS INT) AS f "
+            "FROM d.t ORDER BY CAST(1 AS INT) NULLS LAST",
+        ),
         (
             "SELECT 'it''s' AS x, 'a' 'b' AS y",
             "SELECT CONCAT('it', 's') AS x, CONCAT('a', 'b') AS y",
