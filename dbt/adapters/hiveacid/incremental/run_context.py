@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from dbt.adapters.contracts.connection import AdapterResponse
-from dbt_common.invocation import get_invocation_id
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
@@ -151,4 +150,4 @@ class RunContext:
         for other in self.others:
             sources[source_key(other)] = self.plans.whole(session, other).state.to_json()
         key = self.model.config.checked_key
-        return next_state(previous, get_invocation_id(), sources, key)
+        return next_state(previous, self.services.invocation.invocation_id, sources, key)
