@@ -105,10 +105,10 @@ class RunContext:
             IncrementalError: naming the operator and its place.
             DbtDatabaseError: Spark cannot analyse the SQL.
         """
-        model, node = self.model, self.node
-        config, sources = model.config, self.services.invocation.sources
+        model, config = self.model, self.model.config
         if config.acid_changes_row_wise == "assume":
             return
+        node, sources = self.node, self.services.invocation.sources
         with self.statements.errors(sql):
             found = find_cross_row(
                 node, sql, model.changes, sources, is_keyed=bool(config.unique_key)
