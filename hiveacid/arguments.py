@@ -131,7 +131,7 @@ def seconds_of(setting: str, given: object) -> float:
     Raises:
         InvalidSettingError: it is another value.
     """
-    if isinstance(given, bool) or not isinstance(given, Real) or not given > 0:
+    if isinstance(given, bool) or not isinstance(given, Real) or not float(given) > 0:
         raise InvalidSettingError(
             f"{setting} must be a number of seconds above 0, such as 60, not {given!r}.",
             code="HIVEACID_INVALID_DURATION",

@@ -781,8 +781,8 @@ class TestHostOfThePrincipal:
         assert kerberos.server_principal(settings, host) == expected
 
     def test_a_name_is_looked_up_once_and_a_failure_again(self, names, monkeypatch):
-        monkeypatch.setattr(kerberos.time, "monotonic", lambda: now)
         now = 60.0
+        monkeypatch.setattr(kerberos.time, "monotonic", lambda: now)
         for host in ("hms", "hms", "Unknown", "Unknown"):
             kerberos.canonical_name(host)
         assert names == ["hms", "HMS-1.Example.com", "Unknown", "Unknown"]
