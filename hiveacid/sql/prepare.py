@@ -50,10 +50,14 @@ class RowSource(Protocol):
 
 @dataclass(frozen=True)
 class StatementReads:
-    """A statement and the tables that it reads. Nothing is pinned, and nothing has run."""
+    """A statement and the tables that it reads. Nothing is pinned, and nothing has run.
+
+    `feeds` are its calls of `table_changes`.
+    """
 
     statement: Statement
     reads: tuple[Read, ...] = ()
+    feeds: tuple[ChangesRead, ...] = ()
 
     @property
     def tables(self) -> tuple[AcidRead, ...]:
@@ -126,7 +130,8 @@ def look_at(session: SparkSession, statement: Statement, known: KnownTables) -> 
     """
     if statement.plan is None:
         return StatementReads(statement)
-    return StatementReads(statement, find_acid(session, statement, known))
+    reads = find_acid(session, statement, known)
+    return StatementReads(statement, reads, find_changes(session, statement, known))
 
 
 @raw_tables_refused()
@@ -149,16 +154,16 @@ def prepare(session: SparkSession, statement: Statement, rows: RowSource) -> Pre
     found = look_at(session, statement, rows.known)
     made = ((call, rows.function(call)) for call in dict.fromkeys(statement.functions))
     calls = [(call, partial(make, session)) for call, make in made if make is not None]
-    feeds = find_changes(session, statement, rows.known)
-    calls += [(feed.function, partial(rows.feed, session, feed)) for feed in feeds]
+    calls += [(feed.function, partial(rows.feed, session, feed)) for feed in found.feeds]
     if not found.reads and not calls:
         return Prepared(statement, swapped=_without_rows(session, statement, rows.known))
     show = rows.columns
     if not statement.is_permanent_view:
         show = rows.rows
-        rows.pin({read.table for read in found.tables} | {feed.table for feed in feeds})
+        rows.pin({read.table for read in found.tables} | {feed.table for feed in found.feeds})
     swapped = swap(session, statement, found.reads, partial(show, session), calls)
-    return Prepared(statement, found.reads, tuple(call for call, _ in calls), swapped)
+    functions = tuple(call for call, _ in calls)
+    return Prepared(statement, found.reads, found.feeds, functions, swapped)
 
 
 def _without_rows(
