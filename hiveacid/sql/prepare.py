@@ -19,10 +19,15 @@ from hiveacid.metastore.models import TableName
 from hiveacid.sql.gate import raw_tables_refused
 from hiveacid.sql.known_tables import KnownTables
 from hiveacid.sql.reads import AcidRead, ChangesRead, Read, tables_of
-from hiveacid.sql.relations import described_elsewhere, find_acid, find_changes
+from hiveacid.sql.relations import described_elsewhere, find_acid, find_changes, guarded_view
 from hiveacid.sql.row_wise import CrossRowOperator, find_cross_row
 from hiveacid.sql.statement import METADATA_ONLY, Statement, TableFunction
-from hiveacid.sql.swap import SwappedStatement, describe_table, swap
+from hiveacid.sql.swap import (
+    SwappedStatement,
+    ViewCommand,
+    describe_table,
+    swap,
+)
 
 
 class RowSource(Protocol):
@@ -173,6 +178,9 @@ def _without_rows(
     described = described_elsewhere(session, statement, known)
     if described is not None:
         return describe_table(session, statement, known.metadata(described))
+    view = guarded_view(session, statement, known)
+    if view is not None:
+        return ViewCommand(statement, statement.plan, view=view)
     if statement.is_rewritten or statement.kind in METADATA_ONLY:
         return SwappedStatement(statement, statement.plan)
     return None

@@ -8,19 +8,21 @@ with any table, and Spark's errors point into the user's text.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from hiveacid.errors import AcidTargetError, RawAcidReferenceError
-from hiveacid.jvm.java_types import LogicalPlan
+from hiveacid.jvm.java_types import CatalogTable, LogicalPlan
 from hiveacid.jvm.plans import dataframe_of, named, plan_of, with_fields
 from hiveacid.jvm.py4j import each, java
 from hiveacid.metastore.models import Table
 from hiveacid.reader.columns import table_columns
-from hiveacid.sql.catalog import SESSION_CATALOG
+from hiveacid.sql.catalog import SESSION_CATALOG, identifier, session_catalog
 from hiveacid.sql.gate import gate_open
 from hiveacid.sql.reads import AcidRead, Read, ViewRead, tables_of
 from hiveacid.sql.statement import METADATA_ONLY, Statement, TableFunction
@@ -37,6 +39,17 @@ _DESCRIBED = {
 }
 """Columns of the answers to the statements that describe a table."""
 
+_STATISTICS = (
+    "min",
+    "max",
+    "num_nulls",
+    "distinct_count",
+    "avg_col_len",
+    "max_col_len",
+    "histogram",
+)
+"""What DESCRIBE EXTENDED of a column shows; a view has none of them."""
+
 
 @dataclass(frozen=True)
 class SwappedStatement:
@@ -47,6 +60,9 @@ class SwappedStatement:
 
     def run(self, session: SparkSession) -> DataFrame:
         """Run the statement, as `session.sql` runs a text: a command at once, a query lazily."""
+        return self._run(session)
+
+    def _run(self, session: SparkSession) -> DataFrame:
         if self.statement.kind in METADATA_ONLY:
             with gate_open(session):
                 return dataframe_of(session, self.plan)
@@ -59,6 +75,47 @@ class SwappedStatement:
             return dataframe_of(session, self.plan)
         finally:
             session.conf.set(_STORE_PLAN, str(before))
+
+
+@dataclass(frozen=True)
+class ViewCommand(SwappedStatement):
+    """A command about a guarded view, for which Spark's own would analyse the guard."""
+
+    view: CatalogTable = field(kw_only=True)
+
+    def _run(self, session: SparkSession) -> DataFrame:
+        name, catalog, plan = self.view.identifier(), session_catalog(session), self.plan
+        if self.statement.kind == "DescribeColumn":
+            return self._describe(session)
+        if self.statement.kind == "RefreshTable":
+            catalog.refreshTable(name)
+            return _nothing(session)
+        if not plan.isView():  # ALTER TABLE, which Spark refuses without analysing the view.
+            return super()._run(session)
+        catalog.refreshTable(name)
+        *schema, view = (str(it) for it in each(plan.newName()))
+        schema = schema[1:] if schema[:1] == [SESSION_CATALOG] else schema
+        catalog.renameTable(name, identifier(session, ".".join(schema) or None, view))
+        return _nothing(session)
+
+    def _describe(self, session: SparkSession) -> DataFrame:
+        schema = StructType.fromJson(json.loads(self.view.schema().json()))
+        parts = [str(it) for it in each(self.plan.column().nameParts())]
+        quoted = ".".join(f"`{it.replace('`', '``')}`" for it in parts)
+        (column,) = session.createDataFrame([], schema).select(quoted).schema
+        rows = [
+            ("col_name", column.name),
+            ("data_type", column.dataType.simpleString()),
+            ("comment", column.metadata.get("comment", "NULL")),
+        ]
+        if self.plan.isExtended():
+            rows += [(statistic, "NULL") for statistic in _STATISTICS]
+        return session.createDataFrame(rows, "info_name string, info_value string")
+
+
+def _nothing(session: SparkSession) -> DataFrame:
+    """Return the answer to a command: no columns and no rows."""
+    return session.createDataFrame([], StructType())
 
 
 def swap(
