@@ -26,6 +26,7 @@ from hiveacid.sql.swap import (
     SwappedStatement,
     ViewCommand,
     describe_table,
+    metadata_column_refused,
     swap,
 )
 
@@ -107,7 +108,8 @@ class Prepared(StatementReads):
         if self.swapped is None:
             return None
         execution = execution_of(session.sparkContext, session._jsparkSession, self.swapped.plan)
-        return LogicalPlan(execution.analyzed())
+        with metadata_column_refused(self.swapped.tables):
+            return LogicalPlan(execution.analyzed())
 
     def find_cross_row(
         self, session: SparkSession, rows: str, table: TableName, *, is_keyed: bool

@@ -9,14 +9,17 @@ with any table, and Spark's errors point into the user's text.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from hiveacid.errors import AcidTargetError, RawAcidReferenceError
+from hiveacid.errors import AcidTargetError, RawAcidReferenceError, UnreadableTableError
+from hiveacid.jvm.errors import condition
 from hiveacid.jvm.java_types import CatalogTable, LogicalPlan
 from hiveacid.jvm.plans import dataframe_of, named, plan_of, with_fields
 from hiveacid.jvm.py4j import each, java
@@ -31,6 +34,7 @@ from hiveacid.sql.stored_views import guarded
 _CLONE = "CloneTableStatement"
 """Delta's CREATE TABLE … CLONE."""
 
+_METADATA = "`_metadata`"
 _STORE_PLAN = "spark.sql.legacy.storeAnalyzedPlanForView"
 
 _DESCRIBED = {
@@ -53,14 +57,23 @@ _STATISTICS = (
 
 @dataclass(frozen=True)
 class SwappedStatement:
-    """A statement whose transactional tables are swapped, as a plan that is ready to run."""
+    """A statement whose transactional tables are swapped, as a plan that is ready to run.
+
+    `tables` are the names of the tables, for errors.
+    """
 
     statement: Statement
     plan: LogicalPlan
+    tables: str = ""
 
     def run(self, session: SparkSession) -> DataFrame:
-        """Run the statement, as `session.sql` runs a text: a command at once, a query lazily."""
-        return self._run(session)
+        """Run the statement, as `session.sql` runs a text: a command at once, a query lazily.
+
+        Raises:
+            UnreadableTableError: the statement names Spark's column `_metadata` of a table.
+        """
+        with metadata_column_refused(self.tables):
+            return self._run(session)
 
     def _run(self, session: SparkSession) -> DataFrame:
         if self.statement.kind in METADATA_ONLY:
@@ -150,7 +163,8 @@ def swap(
     if statement.is_permanent_view:
         for function, _ in functions:
             _refuse_changes_in_view(function)
-    pairs = [(read.relation.node, _plan_of(session, read, rows)) for read in reads]
+    with metadata_column_refused(tables):
+        pairs = [(read.relation.node, _plan_of(session, read, rows)) for read in reads]
     pairs += [(function.node, plan_of(frame())) for function, frame in functions]
     if statement.kind == "AlterViewAs":
         raise AcidTargetError(
@@ -166,7 +180,30 @@ def swap(
         # A temporary view with a text would read the text's tables again.
         none = java(context, "scala.Option").empty()
         plan = with_fields(context, plan, originalText=none)
-    return SwappedStatement(statement, plan)
+    return SwappedStatement(statement, plan, tables)
+
+
+@contextmanager
+def metadata_column_refused(tables: str) -> Iterator[None]:
+    """Explain the error of Spark that a transactional table has no column `_metadata`.
+
+    Raises:
+        UnreadableTableError: Spark's analysis in the block found no such column.
+    """
+    try:
+        yield
+    except AnalysisException as error:
+        missing = (error.getMessageParameters() or {}).get("objectName", "")
+        is_ours = tables and (condition(error) or "").startswith("UNRESOLVED_COLUMN")
+        if not is_ours or _METADATA not in missing.lower().split("."):
+            raise
+        raise UnreadableTableError(
+            f"The statement reads {missing.replace('`', '')}. A transactional Hive table "
+            f"({tables}) does not have Spark's column `_metadata`: its rows may come from several "
+            "scans. So the statement was not run. The function input_file_name() returns the file "
+            "of a row, below joins and aggregates.",
+            code="HIVEACID_METADATA_COLUMN",
+        ) from error
 
 
 def describe_table(session: SparkSession, statement: Statement, table: Table) -> SwappedStatement:
