@@ -380,7 +380,7 @@ def test_commands_about_a_view(
             run("select * from ours")
         with pytest.raises(AnalysisException, match="ALTER VIEW"):
             run("alter table moved rename to ours")
-        with pytest.raises(AnalysisException, match="different databases"):
+        with pytest.raises(AnalysisException, match="databases do not match"):
             run("alter view moved rename to default.ours")
         run(f"alter view moved rename to spark_catalog.{database}.ours")
         run("alter view ours set tblproperties ('k' = 'v')")
