@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Mapping
 from datetime import date
+from numbers import Real
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -130,12 +131,12 @@ def seconds_of(setting: str, given: object) -> float:
     Raises:
         InvalidSettingError: it is another value.
     """
-    if isinstance(given, bool) or not isinstance(given, int | float) or not given > 0:
+    if isinstance(given, bool) or not isinstance(given, Real) or not float(given) > 0:
         raise InvalidSettingError(
             f"{setting} must be a number of seconds above 0, such as 60, not {given!r}.",
             code="HIVEACID_INVALID_DURATION",
         )
-    return given
+    return float(given)
 
 
 def text_of(argument: str, given: object) -> str:

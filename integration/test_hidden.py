@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 
 import hiveacid
 from hiveacid import Snapshot
-from hiveacid.errors import AcidTargetError, RawAcidReferenceError
+from hiveacid.errors import AcidTargetError, RawAcidReferenceError, UnreadableTableError
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import TableName
+from hiveacid.reader import deletes
 from integration.support.dbt_project import DbtProject, node_results
+from integration.support.differential import canonical
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.ungated import ungated
 
@@ -22,8 +26,16 @@ FUNCTIONS = """
 CREATE FUNCTION {database}.highest() RETURNS int RETURN (SELECT max(id) FROM {database}.orders);
 CREATE FUNCTION {database}.above(x int) RETURNS boolean RETURN x > {database}.highest();
 CREATE FUNCTION {database}.of_day(d string) RETURNS TABLE (id int)
-  RETURN SELECT id FROM {database}.orders WHERE day = d
+  RETURN SELECT id FROM {database}.orders WHERE day = d;
+CREATE FUNCTION {database}.five() RETURNS int RETURN (SELECT max(id) FROM {database}.orders);
+CREATE FUNCTION default.five() RETURNS int RETURN 5;
+CREATE VIEW {database}.same AS SELECT id FROM {database}.orders;
+CREATE FUNCTION {database}.same() RETURNS int RETURN (SELECT max(id) FROM {database}.same);
+CREATE VIEW {database}.by_function AS SELECT {database}.highest() AS m;
+CREATE VIEW {database}.by_table_function AS SELECT * FROM of_day('a');
+CREATE VIEW {database}.harmless AS SELECT default.five() AS n
 """
+MANY = ", ".join(map(str, range(1, 13)))
 
 
 @pytest.fixture
@@ -58,14 +70,25 @@ def location(hive: HiveServer, orders: str) -> str:
 
 
 def test_functions_over_an_acid_table_are_refused(
-    session: SparkSession, snapshot: Snapshot, orders: str, database: str
+    dbt_project: DbtProject,
+    session: SparkSession,
+    snapshot: Snapshot,
+    orders: str,
+    database: str,
 ) -> None:
+    session.sql(f"use {database}")
     with ungated(session):
         for sql in FUNCTIONS.format(database=database).split(";"):
             session.sql(sql)
-    session.sql(f"use {database}")
+    # An earlier check read the calls out of a plan's text, which these settings cut.
+    session.conf.set("spark.sql.maxPlanStringLength", "200")
+    session.conf.set("spark.sql.debug.maxToStringFields", "2")
     try:
         for sql in (
+            "select * from by_function",
+            "select * from by_table_function",
+            "select same()",
+            f"select struct({MANY}, highest())",
             f"select {database}.highest()",
             f"select * from values (1) t(x) where {database}.above(x)",
             "select * from of_day('a')",
@@ -73,10 +96,23 @@ def test_functions_over_an_acid_table_are_refused(
         ):
             with pytest.raises(RawAcidReferenceError, match=f"HIVEACID_RAW_TABLE.*{orders}$"):
                 snapshot.sql(sql)
+        dbt_project.models(by_function=f"select * from {database}.by_function")
+        (node,) = node_results(dbt_project.invoke("run"))
+        assert "[HIVEACID_RAW_TABLE]" in node.message
+        assert snapshot.sql("select n from harmless").first() == (5,)
     finally:
         session.sql("use default")
-        for name in ("above", "highest", "of_day"):
+        session.sql("drop function default.five")
+        for name in ("above", "five", "highest", "of_day", "same"):
             session.sql(f"drop function {database}.{name}")
+
+
+def test_texts_that_only_look_as_if_they_hid_a_table(
+    session: SparkSession, snapshot: Snapshot, orders: str
+) -> None:
+    assert sorted(snapshot.sql(f"select identifier('id') from {orders}").collect()) == [(1,), (2,)]
+    with pytest.raises(PySparkException, match="HIVEACID_RAW_TABLE"):
+        snapshot.table(orders).filter(f"id in (select id from {orders})")
 
 
 def test_paths_into_an_acid_table_are_refused(
@@ -128,6 +164,48 @@ def test_what_spark_may_do_with_an_acid_table(
     assert not [key for key in properties if key.startswith("spark.sql.statistics")]
 
 
+def test_files_of_rows_are_those_of_hive(
+    hive: HiveServer,
+    snapshot: Snapshot,
+    hive_client: HiveClient,
+    orders: str,
+    session: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    expected = hive_client.query(f"SELECT id, INPUT__FILE__NAME FROM {orders}")
+    rows = snapshot.sql(f"select id, input_file_name() from {orders}").collect()
+    shown = [(id, name.replace("file:///", "file:/")) for id, name in rows]
+    assert canonical(shown) == canonical(expected)
+    # Deletes that are too many for bitmaps are a second source of files: an error, no wrong name.
+    monkeypatch.setattr(deletes, "_MAX_BLOCKS", 0)
+    with (
+        hiveacid.snapshot(session, hive.metastore_uri, [orders]) as joining,
+        pytest.raises(AnalysisException, match="MULTI_SOURCES_UNSUPPORTED_FOR_EXPRESSION"),
+    ):
+        joining.sql(f"select id, input_file_name() from {orders}").collect()
+
+
+def test_the_metadata_column_of_spark_is_refused_by_name(
+    dbt_project: DbtProject, snapshot: Snapshot, orders: str, database: str
+) -> None:
+    for sql in (
+        f"select id, _metadata.file_name from {orders}",
+        f"select o._metadata from {orders} o where o.id > 1",
+        f"select 1 where exists (select _METADATA.file_path from {orders})",
+        f"create view {database}.files as select _metadata.file_size as size from {orders}",
+        f"create table {database}.files using parquet as select _metadata as m from {orders}",
+    ):
+        with pytest.raises(UnreadableTableError) as error:
+            snapshot.sql(sql)
+        assert error.value.code == "HIVEACID_METADATA_COLUMN"
+        assert re.search(rf"reads \S*_metadata.*{orders}", error.value.message, re.I), sql
+    with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN.*metadata"):
+        snapshot.sql(f"select metadata from {orders}")
+    dbt_project.models(files=f"select _metadata.file_name as f from {orders}")
+    (node,) = node_results(dbt_project.invoke("run"))
+    assert "[HIVEACID_METADATA_COLUMN] The statement reads _metadata.file_name" in node.message
+
+
 IN_SQL = """
 def model(dbt, session):
     seen = session.sql("select count(*) as n from {orders}").first().n
@@ -136,6 +214,19 @@ def model(dbt, session):
     assert spark.read.option("partitions", '{{"day": ["b"]}}').table("{orders}").count() == 0
     session.sql("create temporary view mine as select id from {orders}")
     assert session.table("mine").count() == seen
+    new = session.createDataFrame([(5, 5, "a")], "id int, amount int, day string")
+    for use in (
+        lambda: session.readStream.table("{orders}"),
+        lambda: new.write.insertInto("{orders}"),
+        lambda: new.write.mode("overwrite").insertInto("{orders}"),
+        lambda: new.write.mode("overwrite").saveAsTable("{orders}"),
+    ):
+        try:
+            use()
+        except Exception as error:
+            assert "HIVEACID_RAW_TABLE" in str(error), error
+        else:
+            raise AssertionError("Spark alone has used the table")
     assert session.createDataFrame([(1,)], "id int").sparkSession.table("{orders}").count() == seen
     more = session.sql("select id from {orders} where id > :id", args={{"id": 1}})
     again = session.sql("select id from {{o}} where id > ?", [1], o=session.table("{orders}"))

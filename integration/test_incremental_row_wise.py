@@ -148,3 +148,22 @@ def test_the_sql_of_a_rebuild_is_checked(parts: Incremental) -> None:
     assert parts.rows("once", "id, v") == [("2", "20"), ("3", "30")]
     parts.run()
     assert parts.rows("once", "id, v") == [("2", "20"), ("3", "30"), ("4", "5")]
+
+
+def test_changes_by_write_id_next_to_acid_changes_are_a_source_of_their_own(
+    parts: Incremental,
+) -> None:
+    sql = (
+        "\nselect p.id, c._commit_version from {changes} p "
+        "left join table_changes('{database}.part', 0{until}) c on c.id = p.id + 1"
+    )
+    # The table joined with itself is not row-wise.
+    assume = ", acid_changes_row_wise='assume'"
+    given = {"changes": _CHANGES, "database": parts.database}
+    parts.project.models(
+        growing=_model(sql.format(until="", **given), config=assume),
+        fixed=_model(sql.format(until=", 1", **given), config=assume),
+    )
+    errors = _errors(parts)
+    assert errors.keys() == {"growing"}, "the changes up to a write id stay what they are"
+    assert "[HIVEACID_SEVERAL_CHANGING_SOURCES] Model growing" in errors["growing"]

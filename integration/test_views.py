@@ -348,6 +348,55 @@ def test_others_get_an_error_that_names_the_guard(
         plain.sql(f"create view {database}.stolen as select * from {database}.staged")
 
 
+RENAMED = """
+{% macro renamed() %}
+  {% do run_query('refresh table ' ~ target.schema ~ '.staged') %}
+  {% do run_query('alter view ' ~ target.schema ~ '.staged rename to moved') %}
+{% endmacro %}
+"""
+
+
+def test_commands_about_a_view(
+    project: DbtProject, shop: HiveClient, hive: HiveServer, spark: SparkSession, database: str
+) -> None:
+    session = spark.newSession()
+    session.sql(f"use {database}")
+
+    def run(sql: str) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in snapshot.sql(sql).collect()]
+
+    with hiveacid.snapshot(session, hive.metastore_uri, []) as snapshot:
+        columns = "(id comment 'the key', status)"
+        run(f"create view ours {columns} as select id, status from orders")
+        run(f"create view plain {columns} as select 1 as id, 'new' as status")
+        for column in ("id", "STATUS"):
+            for describe in ("describe", "describe extended"):
+                assert run(f"{describe} ours {column}") == run(f"{describe} plain {column}")
+        with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN.*nothing"):
+            run("describe ours nothing")
+        assert run("refresh table ours") == run("alter view ours rename to moved") == []
+        assert run("select id from moved where id < 3 order by id") == [(1,), (2,)]
+        with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+            run("select * from ours")
+        with pytest.raises(AnalysisException, match="ALTER VIEW"):
+            run("alter table moved rename to ours")
+        with pytest.raises(AnalysisException, match="databases do not match"):
+            run("alter view moved rename to default.ours")
+        run(f"alter view moved rename to spark_catalog.{database}.ours")
+        run("alter view ours set tblproperties ('k' = 'v')")
+        assert ("k", "v") in run("show tblproperties ours")
+        # A new text over plain tables takes the guard away.
+        run("alter view ours as select 7 as id, 'lucky' as status")
+        assert run("select * from ours") == [(7, "lucky")]
+        run("drop view ours")
+        run("drop view plain")
+    project.models(staged=f"{VIEW} select id from {ORDERS}")
+    project.write("macros/renamed.sql", RENAMED)
+    project.succeed("run")
+    project.succeed("run-operation", "renamed")
+    assert len(shown(project, f"select * from {database}.moved")) == 3
+
+
 def test_a_read_past_the_swap_is_an_error(project: DbtProject, database: str) -> None:
     project.models(staged=f"{VIEW} select id from {ORDERS}")
     project.write("models/past.py", PAST_THE_SWAP.format(database=database))

@@ -41,7 +41,8 @@ class Listing:
     `data_formats` maps a directory with a `_metadata_acid` file to the `dataFormat` that the file
     names (`compacted`, `truncated`, …). `without_files` names the bases and deltas in which Hive 4
     finds no file: neither one with a visible name nor one of `SEEN_HIDDEN_NAMES`. `is_missing` says
-    that the location does not exist.
+    that the location does not exist. `scheme` is that of the file system, which the text of the
+    location may leave out.
     """
 
     location: str
@@ -50,6 +51,7 @@ class Listing:
     data_formats: Mapping[str, str] = field(default_factory=dict)
     without_files: frozenset[str] = frozenset()
     is_missing: bool = False
+    scheme: str = ""
 
 
 BASE_OF_ORIGINALS = -(2**63)

@@ -210,8 +210,8 @@ class _Location:
         known = {relative.partition("/")[0] for relative in found}
         return [directory for directory in self.acid if directory.relative not in known]
 
-    def listing(self, location: str) -> Listing:
-        """Return the listing of the location."""
+    def listing(self, location: str, scheme: str) -> Listing:
+        """Return the listing of the location, on a file system of a scheme."""
         return Listing(
             location,
             tuple(self.files),
@@ -219,6 +219,7 @@ class _Location:
             self.data_formats,
             frozenset(self.without_files),
             self.is_missing,
+            scheme,
         )
 
 
@@ -257,8 +258,9 @@ class _Lister:
                 below.extend(self._sort_in(batch, statuses))
             level = [directory for directory in below if directory.location.error is None]
         self._look_for_hidden_files(found)
+        scheme = str(self._file_system.getUri().getScheme())
         return [
-            it.listing(location) if it.error is None else it.error
+            it.listing(location, scheme) if it.error is None else it.error
             for location, it in zip(locations, found, strict=True)
         ]
 

@@ -145,7 +145,7 @@ def as_hive_lists(table: UnlockedTable, listings: Sequence[Listing]) -> list[Lis
     """
     return [
         replace(listing, without_files=frozenset())
-        if table.listing_of(listing.location) is HiveListing.DIRECTORIES
+        if table.listing_of(listing) is HiveListing.DIRECTORIES
         else listing
         for listing in listings
     ]
@@ -164,7 +164,7 @@ def check_listed_alike(table: UnlockedTable, listings: Sequence[Listing]) -> Non
     # `table_columns` refuses such a partition column by its name, and says what to do.
     is_of_key = any(key.name.startswith("_") for key in table.table.partition_keys)
     for listing in listings:
-        lists = table.listing_of(listing.location)
+        lists = table.listing_of(listing)
         if lists is HiveListing.DIRECTORIES:
             continue
         hidden = hidden_part(_directory_of(listing))

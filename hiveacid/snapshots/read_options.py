@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from numbers import Integral
+from typing import TypeGuard
 
 from hiveacid.errors import InvalidSettingError
 
@@ -52,7 +54,8 @@ class AsOf:
                 "'2026-01-31 12:00:00'.",
                 code="HIVEACID_INVALID_AS_OF",
             )
-        return cls(version, timestamp)
+        # NumPy's and pandas' whole numbers are not of Python's type.
+        return cls(int(version) if _is_integer(version) else version, timestamp)
 
     def __str__(self) -> str:
         if self.version is not None:
@@ -86,5 +89,5 @@ class ReadKind(Enum):
         )
 
 
-def _is_integer(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _is_integer(value: object) -> TypeGuard[Integral]:
+    return isinstance(value, Integral) and not isinstance(value, bool)

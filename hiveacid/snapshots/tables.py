@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 
+from hiveacid.acid.layout import Listing
 from hiveacid.acid.write_ids import (
     ValidTxnList,
     ValidWriteIdList,
@@ -151,13 +152,13 @@ class UnlockedTable:
             return [partition.storage for partition in self.partitions]
         return [self.table.storage]
 
-    def listing_of(self, location: str) -> HiveListing:
+    def listing_of(self, listing: Listing) -> HiveListing:
         """Return what Hive lists in a location.
 
         On HDFS, every Hive lists the directories of full-ACID tables: Hive 4 to get the ids of
         files. It does not if a session sets `hive.orc.splits.include.fileid` to false.
         """
-        if self.table.is_full_acid and location.startswith("hdfs:"):
+        if self.table.is_full_acid and listing.scheme == "hdfs":
             return HiveListing.DIRECTORIES
         return self.hive_listing
 

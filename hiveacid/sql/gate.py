@@ -32,10 +32,10 @@ _CODE = "[HIVEACID_RAW_TABLE] "
 """The code of the error that the gate raises, inside Spark."""
 
 _MESSAGE = (
-    f"{_CODE}Spark would use the files of a transactional Hive table as plain files, "
-    "without Hive's deletes, write ids and locks. So nothing was run. Read the table by its name "
-    "in a statement or Python model of dbt, or with `table` or `sql` of hiveacid's snapshot, not "
-    "in a SQL function, a stream or the text of a DataFrame's method. Write it in Hive. The table: "
+    f"{_CODE}Spark would use a transactional Hive table as plain files, without Hive's deletes, "
+    "write ids and locks. Nothing was run. Read the table by its name, in dbt or with hiveacid's "
+    "snapshot. Put the query of a SQL function, a stream or a DataFrame's text into the statement, "
+    "or into a view. Write the table in Hive. The table: "
 )
 
 _CATALYST = "org.apache.spark.sql.catalyst"

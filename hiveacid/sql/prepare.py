@@ -19,10 +19,16 @@ from hiveacid.metastore.models import TableName
 from hiveacid.sql.gate import raw_tables_refused
 from hiveacid.sql.known_tables import KnownTables
 from hiveacid.sql.reads import AcidRead, ChangesRead, Read, tables_of
-from hiveacid.sql.relations import described_elsewhere, find_acid, find_changes
+from hiveacid.sql.relations import described_elsewhere, find_acid, find_changes, guarded_view
 from hiveacid.sql.row_wise import CrossRowOperator, find_cross_row
 from hiveacid.sql.statement import METADATA_ONLY, Statement, TableFunction
-from hiveacid.sql.swap import SwappedStatement, describe_table, swap
+from hiveacid.sql.swap import (
+    SwappedStatement,
+    ViewCommand,
+    describe_table,
+    metadata_column_refused,
+    swap,
+)
 
 
 class RowSource(Protocol):
@@ -50,10 +56,14 @@ class RowSource(Protocol):
 
 @dataclass(frozen=True)
 class StatementReads:
-    """A statement and the tables that it reads. Nothing is pinned, and nothing has run."""
+    """A statement and the tables that it reads. Nothing is pinned, and nothing has run.
+
+    `feeds` are its calls of `table_changes`.
+    """
 
     statement: Statement
     reads: tuple[Read, ...] = ()
+    feeds: tuple[ChangesRead, ...] = ()
 
     @property
     def tables(self) -> tuple[AcidRead, ...]:
@@ -98,7 +108,8 @@ class Prepared(StatementReads):
         if self.swapped is None:
             return None
         execution = execution_of(session.sparkContext, session._jsparkSession, self.swapped.plan)
-        return LogicalPlan(execution.analyzed())
+        with metadata_column_refused(self.swapped.tables):
+            return LogicalPlan(execution.analyzed())
 
     def find_cross_row(
         self, session: SparkSession, rows: str, table: TableName, *, is_keyed: bool
@@ -126,7 +137,8 @@ def look_at(session: SparkSession, statement: Statement, known: KnownTables) -> 
     """
     if statement.plan is None:
         return StatementReads(statement)
-    return StatementReads(statement, find_acid(session, statement, known))
+    reads = find_acid(session, statement, known)
+    return StatementReads(statement, reads, find_changes(session, statement, known))
 
 
 @raw_tables_refused()
@@ -149,16 +161,16 @@ def prepare(session: SparkSession, statement: Statement, rows: RowSource) -> Pre
     found = look_at(session, statement, rows.known)
     made = ((call, rows.function(call)) for call in dict.fromkeys(statement.functions))
     calls = [(call, partial(make, session)) for call, make in made if make is not None]
-    feeds = find_changes(session, statement, rows.known)
-    calls += [(feed.function, partial(rows.feed, session, feed)) for feed in feeds]
+    calls += [(feed.function, partial(rows.feed, session, feed)) for feed in found.feeds]
     if not found.reads and not calls:
         return Prepared(statement, swapped=_without_rows(session, statement, rows.known))
     show = rows.columns
     if not statement.is_permanent_view:
         show = rows.rows
-        rows.pin({read.table for read in found.tables} | {feed.table for feed in feeds})
+        rows.pin({read.table for read in found.tables} | {feed.table for feed in found.feeds})
     swapped = swap(session, statement, found.reads, partial(show, session), calls)
-    return Prepared(statement, found.reads, tuple(call for call, _ in calls), swapped)
+    functions = tuple(call for call, _ in calls)
+    return Prepared(statement, found.reads, found.feeds, functions, swapped)
 
 
 def _without_rows(
@@ -168,6 +180,9 @@ def _without_rows(
     described = described_elsewhere(session, statement, known)
     if described is not None:
         return describe_table(session, statement, known.metadata(described))
+    view = guarded_view(session, statement, known)
+    if view is not None:
+        return ViewCommand(statement, statement.plan, view=view)
     if statement.is_rewritten or statement.kind in METADATA_ONLY:
         return SwappedStatement(statement, statement.plan)
     return None

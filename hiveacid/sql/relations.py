@@ -27,7 +27,14 @@ from hiveacid.sql.refusals import (
     refuse_opaque,
     refuse_targets,
 )
-from hiveacid.sql.statement import DESCRIBES, Relation, Statement, TableFunction, of_plan
+from hiveacid.sql.statement import (
+    ANALYSES_VIEW,
+    DESCRIBES,
+    Relation,
+    Statement,
+    TableFunction,
+    of_plan,
+)
 from hiveacid.sql.stored_views import guarded_text, open_view
 
 TABLE_CHANGES = "table_changes"
@@ -92,6 +99,19 @@ def described_elsewhere(
         return None
     (parts,) = statement.mentions
     return Names(session, known).acid_table_elsewhere(parts)
+
+
+def guarded_view(
+    session: SparkSession, statement: Statement, known: KnownTables
+) -> CatalogTable | None:
+    """Return the guarded view of a command for which Spark would analyse the guard."""
+    if statement.kind not in ANALYSES_VIEW or len(statement.mentions) != 1:
+        return None
+    (parts,) = statement.mentions
+    names = Names(session, known)
+    name = names.qualify(parts)
+    metadata = None if name is None else names.table(name)
+    return None if metadata is None or guarded_text(metadata) is None else metadata
 
 
 class RelationResolver:

@@ -84,6 +84,9 @@ METADATA_ONLY = frozenset({"DescribeColumn", "RefreshTable", "UncacheTable"})
 DESCRIBES = frozenset({"DescribeRelation", "ShowColumns"})
 """Statements that show the columns of a table."""
 
+ANALYSES_VIEW = frozenset({"DescribeColumn", "RefreshTable", "RenameTable"})
+"""Statements about a table or view for which Spark analyses the text of the view."""
+
 READ_FUNCTION = "acid_table"
 """The table function that reads a table with options, as `with (…)` does where SQL has it."""
 

@@ -133,14 +133,16 @@ def _evolves(session: SparkSession, metadata: CatalogTable) -> bool:
 
 
 def guarded_text(metadata: CatalogTable) -> str | None:
-    """Return the query of a view that is stored behind the guard; None for another view."""
+    """Return the query of a view that is stored behind the guard; None for another view.
+
+    ALTER VIEW … AS keeps the properties and stores another text, without the guard.
+    """
     properties = metadata.properties()
     parts: list[str] = []
-    while True:
-        part = properties.get(f"{_PROPERTY}.{len(parts)}")
-        if not part.isDefined():
-            return "".join(parts) if parts else None
+    while (part := properties.get(f"{_PROPERTY}.{len(parts)}")).isDefined():
         parts.append(str(part.get()))
+    text, stored = "".join(parts), metadata.viewText()
+    return text if stored.isDefined() and str(stored.get()).startswith(_opened(text)) else None
 
 
 def guarded(context: SparkContext, command: LogicalPlan) -> LogicalPlan:
@@ -158,9 +160,14 @@ def guarded(context: SparkContext, command: LogicalPlan) -> LogicalPlan:
 
 
 def _guard(text: str) -> str:
-    # A comment may end the text. Hive wants a name for the query.
     return (
-        f"select * from (\n{text}\n) as guarded where {GUARD}("
+        f"{_opened(text)}"
         "'This view reads transactional Hive tables. Read it with dbt-hiveacid, or with "
         "snapshot.sql of hiveacid.')"
     )
+
+
+def _opened(text: str) -> str:
+    """Return the guard around a text, up to what the guard says."""
+    # A comment may end the text. Hive wants a name for the query.
+    return f"select * from (\n{text}\n) as guarded where {GUARD}("

@@ -8,14 +8,19 @@ with any table, and Spark's errors point into the user's text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
-from hiveacid.errors import AcidTargetError, RawAcidReferenceError
-from hiveacid.jvm.java_types import LogicalPlan
+from hiveacid.errors import AcidTargetError, RawAcidReferenceError, UnreadableTableError
+from hiveacid.jvm.errors import condition
+from hiveacid.jvm.java_types import CatalogTable, LogicalPlan
 from hiveacid.jvm.plans import dataframe_of, named, plan_of, with_fields
 from hiveacid.jvm.py4j import each, java
 from hiveacid.metastore.models import Table
@@ -24,7 +29,9 @@ from hiveacid.sql.catalog import (
     SESSION_CATALOG,
     catalog_manager,
     current_catalog,
+    identifier,
     is_catalog,
+    session_catalog,
 )
 from hiveacid.sql.gate import gate_open
 from hiveacid.sql.reads import AcidRead, Read, ViewRead, tables_of
@@ -34,6 +41,7 @@ from hiveacid.sql.stored_views import guarded
 _CLONE = "CloneTableStatement"
 """Delta's CREATE TABLE … CLONE."""
 
+_METADATA = "`_metadata`"
 _STORE_PLAN = "spark.sql.legacy.storeAnalyzedPlanForView"
 
 _DESCRIBED = {
@@ -42,16 +50,39 @@ _DESCRIBED = {
 }
 """Columns of the answers to the statements that describe a table."""
 
+_STATISTICS = (
+    "min",
+    "max",
+    "num_nulls",
+    "distinct_count",
+    "avg_col_len",
+    "max_col_len",
+    "histogram",
+)
+"""What DESCRIBE EXTENDED of a column shows; a view has none of them."""
+
 
 @dataclass(frozen=True)
 class SwappedStatement:
-    """A statement whose transactional tables are swapped, as a plan that is ready to run."""
+    """A statement whose transactional tables are swapped, as a plan that is ready to run.
+
+    `tables` are the names of the tables, for errors.
+    """
 
     statement: Statement
     plan: LogicalPlan
+    tables: str = ""
 
     def run(self, session: SparkSession) -> DataFrame:
-        """Run the statement, as `session.sql` runs a text: a command at once, a query lazily."""
+        """Run the statement, as `session.sql` runs a text: a command at once, a query lazily.
+
+        Raises:
+            UnreadableTableError: the statement names Spark's column `_metadata` of a table.
+        """
+        with metadata_column_refused(self.tables):
+            return self._run(session)
+
+    def _run(self, session: SparkSession) -> DataFrame:
         if self.statement.kind in METADATA_ONLY:
             with gate_open(session):
                 return dataframe_of(session, self.plan)
@@ -64,6 +95,47 @@ class SwappedStatement:
             return dataframe_of(session, self.plan)
         finally:
             session.conf.set(_STORE_PLAN, str(before))
+
+
+@dataclass(frozen=True)
+class ViewCommand(SwappedStatement):
+    """A command about a guarded view, for which Spark's own would analyse the guard."""
+
+    view: CatalogTable = field(kw_only=True)
+
+    def _run(self, session: SparkSession) -> DataFrame:
+        name, catalog, plan = self.view.identifier(), session_catalog(session), self.plan
+        if self.statement.kind == "DescribeColumn":
+            return self._describe(session)
+        if self.statement.kind == "RefreshTable":
+            catalog.refreshTable(name)
+            return _nothing(session)
+        if not plan.isView():  # ALTER TABLE, which Spark refuses without analysing the view.
+            return super()._run(session)
+        catalog.refreshTable(name)
+        *schema, view = (str(it) for it in each(plan.newName()))
+        schema = schema[1:] if schema[:1] == [SESSION_CATALOG] else schema
+        catalog.renameTable(name, identifier(session, ".".join(schema) or None, view))
+        return _nothing(session)
+
+    def _describe(self, session: SparkSession) -> DataFrame:
+        schema = StructType.fromJson(json.loads(self.view.schema().json()))
+        parts = [str(it) for it in each(self.plan.column().nameParts())]
+        quoted = ".".join(f"`{it.replace('`', '``')}`" for it in parts)
+        (column,) = session.createDataFrame([], schema).select(quoted).schema
+        rows = [
+            ("col_name", column.name),
+            ("data_type", column.dataType.simpleString()),
+            ("comment", column.metadata.get("comment", "NULL")),
+        ]
+        if self.plan.isExtended():
+            rows += [(statistic, "NULL") for statistic in _STATISTICS]
+        return session.createDataFrame(rows, "info_name string, info_value string")
+
+
+def _nothing(session: SparkSession) -> DataFrame:
+    """Return the answer to a command: no columns and no rows."""
+    return session.createDataFrame([], StructType())
 
 
 def swap(
@@ -98,7 +170,8 @@ def swap(
     if statement.is_permanent_view:
         for function, _ in functions:
             _refuse_changes_in_view(function)
-    pairs = [(read.relation.node, _plan_of(session, read, rows)) for read in reads]
+    with metadata_column_refused(tables):
+        pairs = [(read.relation.node, _plan_of(session, read, rows)) for read in reads]
     pairs += [(function.node, plan_of(frame())) for function, frame in functions]
     if statement.kind == "AlterViewAs":
         raise AcidTargetError(
@@ -114,7 +187,30 @@ def swap(
         # A temporary view with a text would read the text's tables again.
         none = java(context, "scala.Option").empty()
         plan = with_fields(context, plan, originalText=none)
-    return SwappedStatement(statement, plan)
+    return SwappedStatement(statement, plan, tables)
+
+
+@contextmanager
+def metadata_column_refused(tables: str) -> Iterator[None]:
+    """Explain the error of Spark that a transactional table has no column `_metadata`.
+
+    Raises:
+        UnreadableTableError: Spark's analysis in the block found no such column.
+    """
+    try:
+        yield
+    except AnalysisException as error:
+        missing = (error.getMessageParameters() or {}).get("objectName", "")
+        is_ours = tables and (condition(error) or "").startswith("UNRESOLVED_COLUMN")
+        if not is_ours or _METADATA not in missing.lower().split("."):
+            raise
+        raise UnreadableTableError(
+            f"The statement reads {missing.replace('`', '')}. A transactional Hive table "
+            f"({tables}) does not have Spark's column `_metadata`: its rows may come from several "
+            "scans. So the statement was not run. The function input_file_name() returns the file "
+            "of a row, below joins and aggregates.",
+            code="HIVEACID_METADATA_COLUMN",
+        ) from error
 
 
 def describe_table(session: SparkSession, statement: Statement, table: Table) -> SwappedStatement:

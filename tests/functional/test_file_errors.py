@@ -39,6 +39,13 @@ def test_a_location_that_does_not_exist_says_so(spark: SparkSession, tmp_path: P
     assert [listing.is_missing for listing in listings] == [False, True]
 
 
+def test_a_location_without_a_scheme_is_in_the_default_file_system(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    listings = list_locations(spark, [f"file:{tmp_path}", str(tmp_path), f"{tmp_path}/nowhere"])
+    assert [listing.scheme for listing in listings] == ["file", "file", "file"]
+
+
 def test_a_question_that_java_refuses(spark: SparkSession, tmp_path: Path) -> None:
     spark.range(1).coalesce(1).write.parquet(f"{tmp_path}/rows")
     (path,) = (tmp_path / "rows").glob("part-*")

@@ -120,8 +120,9 @@ class HiveAcidAdapter(SparkAdapter):
             self.run.is_another_alive, self.run.lock_timeout, self.run.hooks.raise_if_cancelled
         )
         self._stores = TargetStores(statements, runs)
-        self._staging = Staging(self, statements)
-        self._recovery = Recovery(self, statements, runs, self._stores.finish_append)
+        invocation_id = self.run.invocation_id
+        self._staging = Staging(self, statements, invocation_id)
+        self._recovery = Recovery(self, statements, runs, self._stores.finish_append, invocation_id)
         services = RunServices(
             self.connections,
             self,
@@ -397,7 +398,7 @@ class HiveAcidAdapter(SparkAdapter):
     @available
     def hiveacid_build_location(self, location_root: str, schema: str, identifier: str) -> str:
         """Return the directory in which this invocation builds an external table."""
-        return build_location(location_root, schema, identifier, get_invocation_id())
+        return build_location(location_root, schema, identifier, self.run.invocation_id)
 
     @available
     def hiveacid_recover(self, target: HiveAcidRelation) -> None:

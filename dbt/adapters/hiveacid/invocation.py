@@ -85,7 +85,7 @@ class Invocation:
         self.hooks = hooks
         self.lock_timeout = credentials.lock_timeout
         self._metastore_uri = credentials.metastore_uri
-        self._invocation_id = invocation_id
+        self.invocation_id = invocation_id
         self._is_command = is_command
         self._makes_acid: bool | None = None
         connect = partial(metastore_client, credentials)
@@ -287,7 +287,7 @@ class Invocation:
         An invocation that reads ACID sources holds locks until the last node that may read one has
         ended, including its switch, or until the metastore aborts the invocation's transaction.
         """
-        return not self._invocation_id.startswith(invocation) and any(
+        return not self.invocation_id.startswith(invocation) and any(
             f"{INVOCATION} {invocation}" in (lock.agent_info or "")
             for lock in self._client.show_locks()
         )
@@ -313,7 +313,7 @@ class Invocation:
     def report(self) -> dict[str, Any]:
         """Return the report on what the command holds or held, and has read (`report.as_dict`)."""
         return as_dict(
-            self._invocation_id,
+            self.invocation_id,
             self._of_command.engine.report(),
             self.reads,
             is_open=self._of_command.is_open,

@@ -7,8 +7,10 @@ import logging
 import re
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 
 from hiveacid.metastore.security.failures import HandshakeError
 from hiveacid.metastore.security.gssapi import Context, Credentials, Name
@@ -26,6 +28,9 @@ has accepted a connection. A timeout of ours would come before the next KDC's tu
 _LAYERS = {4: "auth-conf", 2: "auth-int", 1: "auth"}
 """Layers that a server may offer, the strongest first, and their names in SASL."""
 
+_NAME_LIVES = 30.0
+"""Seconds for which a canonical name is kept, as by Java (`networkaddress.cache.ttl`)."""
+
 _MOST_RECEIVED = b"\xff\xff\xff"
 
 
@@ -42,7 +47,7 @@ class KerberosMechanism:
         """
         with _warned_if_slow():
             self._credentials = _credentials(settings)
-        principal = server_principal(settings, host)
+            principal = server_principal(settings, host)
         self._server = principal or f"{settings.service_name}/{host}"
         self._names_host = principal != settings.server_principal
         self._target = _target(settings, host, principal)
@@ -161,13 +166,23 @@ def canonical_name(host: str) -> str:
     it is the host as it was given; Java would take the address, which no principal has.
     """
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-        # As Java, IPv4 first.
-        address = min(found, key=lambda it: it[0] != socket.AF_INET)[4]
-        name = socket.getnameinfo(address, socket.NI_NAMEREQD)[0]
-        back = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+        return _look_up(host, time.monotonic() // _NAME_LIVES)
     except (OSError, UnicodeError):
         return host
+
+
+@lru_cache(maxsize=64)
+def _look_up(host: str, period: float) -> str:
+    """See `canonical_name`; names are kept for a `period`.
+
+    Raises:
+        OSError, UnicodeError: the host, its address or its name cannot be looked up.
+    """
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    # As Java, IPv4 first.
+    address = min(found, key=lambda it: it[0] != socket.AF_INET)[4]
+    name = socket.getnameinfo(address, socket.NI_NAMEREQD)[0]
+    back = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     return name if address[0] in {it[4][0] for it in back} else host
 
 

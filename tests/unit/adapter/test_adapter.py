@@ -17,7 +17,7 @@ from dbt.adapters.spark.impl import SparkAdapter
 from dbt.adapters.sql import SQLAdapter
 from dbt.cli.main import cli
 from dbt_common.exceptions import DbtRuntimeError
-from dbt_common.invocation import get_invocation_id
+from dbt_common.invocation import get_invocation_id, reset_invocation_id
 from pyspark.errors import PySparkException
 
 from dbt import selected_resources
@@ -357,6 +357,16 @@ def test_the_agent_info_fits_into_the_metastores_database():
     adapter.cleanup_connections()
     assert len(info) == 128 and info.isascii()
     assert f", invocation {get_invocation_id()}, target gr??ter_xxx" in info
+
+
+def test_the_invocation_stays_when_another_command_of_the_process_is_refused(adapter, monkeypatch):
+    """dbt has given the process another id by then."""
+    own = get_invocation_id()
+    monkeypatch.setattr("dbt_common.invocation._INVOCATION_ID", own)
+    reset_invocation_id()
+    assert adapter.hiveacid_build_location("s3a://lake", "marts", "orders") == (
+        f"s3a://lake/orders/marts__dbt_build_{own[:8]}"
+    )
 
 
 def test_a_metastore_that_cannot_be_reached_is_named(adapter):

@@ -63,7 +63,9 @@ def model(*, is_incremental=True, is_partial=False, **config):
 def context(statements=None, others=(), sources=None, *, is_partial=False, services=None, **config):
     """The run of such a model; `services` are more of its collaborators."""
     fakes = SimpleNamespace(
-        statements=statements or Statements(), execute=lambda sql: None, **(services or {})
+        statements=statements or Statements(),
+        execute=lambda sql: None,
+        **{"invocation": SimpleNamespace(invocation_id="i"), **(services or {})},
     )
     return RunContext(
         fakes, model(is_partial=is_partial, **config), SourcePlans(sources or Pinned()), others

@@ -74,7 +74,12 @@ def test_a_repeated_key_in_a_batch_takes_the_whole_backlog(monkeypatch):
     relations = SimpleNamespace(drop_relation=dropped.append)
     services = {"relations": relations, "columns_of": lambda existing: ["id"]}
     run = context(
-        statements, services=services, file_format="delta", unique_key="id", max_write_ids=1
+        statements,
+        services=services,
+        file_format="delta",
+        unique_key="id",
+        max_write_ids=1,
+        acid_changes_row_wise="assume",
     )
 
     def plan_run(run, stored, sql, limit):
@@ -90,7 +95,7 @@ def test_a_repeated_key_in_a_batch_takes_the_whole_backlog(monkeypatch):
     assert isinstance(staged(run, remaining=[6]).choose_apply(), RepeatedKeyInBatch)
     # Then no write ids remain: the key is repeated in what Hive shows.
     with pytest.raises(IncrementalError, match="2 new rows with the same unique_key"):
-        ModelRun(run).prepare_changes(TARGET, "select 1", None)
+        ModelRun(run, "select 1").prepare_changes(TARGET, "select 1", None)
     assert limits == [1, None]
     assert dropped == [STAGE]
 

@@ -72,8 +72,9 @@ def test_what_is_checked_before_its_commit_counts_at_once(services, commits, fil
 
 
 def test_a_part_of_the_rows_keeps_no_state(services, commits):
-    run = context(services=services, file_format="delta", is_partial=True)
-    assert ModelRun(run).tracked() is None
+    assumed = {"acid_changes_row_wise": "assume"}
+    run = context(services=services, file_format="delta", is_partial=True, **assumed)
+    assert ModelRun(run, "select 1").tracked() is None
     built = BuildInPlace(run.services, TARGET, None, None).commit("create table … as …")
     built.check_unique_key()
     built.confirm()
@@ -94,7 +95,7 @@ def test_the_state_of_plain_files_goes_into_the_stage_before_the_switch(services
     known = replace(STATE, commit_id="c0")
 
     def replacing(base, invocation):
-        steps.append(("claimed", base))
+        steps.append(("claimed", base, invocation))
         return nullcontext()
 
     def switch(old, around):
@@ -105,10 +106,10 @@ def test_the_state_of_plain_files_goes_into_the_stage_before_the_switch(services
         "staging": SimpleNamespace(stage=lambda *_: STAGE, switch=switch),
         "stores": SimpleNamespace(file_store=lambda _: SimpleNamespace(replacing=replacing)),
         "read_state": lambda model: known,
+        "invocation": SimpleNamespace(invocation_id="i"),
     }
     monkeypatch.setattr(builds, "write_record", lambda *names: steps.append(("written", names[3])))
-    monkeypatch.setattr(builds, "get_invocation_id", lambda: "i")
     run = context(services=services, file_format="parquet")
     built = BuildInStage(run.services, TARGET, None, TrackedBuild(run, None)).commit("…")
     built.switch(TARGET)
-    assert steps == [("written", STATE), ("claimed", known), ("switched", TARGET)]
+    assert steps == [("written", STATE), ("claimed", known, "i"), ("switched", TARGET)]

@@ -102,5 +102,5 @@ def test_an_open_node_tells_whether_it_loads_in_full():
 
 def test_the_rows_are_refused_once_the_run_has_ended(invocation):
     run = context(services={"invocation": invocation})
-    ModelRun(run).end()
+    ModelRun(run, "select 1").end()
     assert isinstance(invocation.models[run.model.changes], NoRowsAfterRun)

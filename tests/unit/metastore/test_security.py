@@ -747,7 +747,10 @@ class TestHostOfThePrincipal:
         addresses["spoofed"], addresses["number"] = ["10.0.0.3"], ["10.0.0.4"]
         reverse = {"10.0.0.1": "HMS-1.Example.com", "10.0.0.3": "HMS-1.Example.com"}
 
+        looked_up = []
+
         def getaddrinfo(host, port, **kind):
+            looked_up.append(host)
             if host not in addresses:
                 raise socket.gaierror("unknown host")
             v6 = [(socket.AF_INET6, 1, 6, "", ("::1", 0, 0, 0))]
@@ -760,6 +763,9 @@ class TestHostOfThePrincipal:
 
         monkeypatch.setattr(kerberos.socket, "getaddrinfo", getaddrinfo)
         monkeypatch.setattr(kerberos.socket, "getnameinfo", getnameinfo)
+        kerberos._look_up.cache_clear()
+        yield looked_up
+        kerberos._look_up.cache_clear()
 
     @pytest.mark.parametrize(
         ("host", "expected"),
@@ -773,6 +779,32 @@ class TestHostOfThePrincipal:
     def test_the_canonical_name_in_lower_case(self, names, host, expected):
         settings = Kerberos(server_principal="hive/_HOST@EXAMPLE.COM")
         assert kerberos.server_principal(settings, host) == expected
+
+    def test_a_name_is_looked_up_once_and_a_failure_again(self, names, monkeypatch):
+        now = 60.0
+        monkeypatch.setattr(kerberos.time, "monotonic", lambda: now)
+        for host in ("hms", "hms", "Unknown", "Unknown"):
+            kerberos.canonical_name(host)
+        assert names == ["hms", "HMS-1.Example.com", "Unknown", "Unknown"]
+        now += 31
+        kerberos.canonical_name("hms")
+        assert names[4:] == ["hms", "HMS-1.Example.com"]
+
+    def test_a_name_server_that_does_not_answer_is_named_meanwhile(
+        self, names, monkeypatch, caplog
+    ):
+        def getaddrinfo(host, port, **kind):
+            deadline = time.monotonic() + 10
+            while not caplog.text and time.monotonic() < deadline:
+                time.sleep(0.01)
+            raise socket.gaierror("no answer")
+
+        monkeypatch.setattr(kerberos, "_SLOW", 0.01)
+        monkeypatch.setattr(kerberos.socket, "getaddrinfo", getaddrinfo)
+        monkeypatch.setattr(kerberos, "Context", lambda *of: None)
+        monkeypatch.setattr(kerberos, "Name", lambda text, of_principal: text)
+        KerberosMechanism(Kerberos(server_principal="hive/_HOST@A"), "hms")
+        assert "that host names are looked up quickly" in caplog.text
 
     @pytest.mark.parametrize("given", [None, "hive/lb@A", "my_HOST/a@A", "hive/_HOST", "_HOST@A"])
     def test_any_other_principal_stays(self, names, given):

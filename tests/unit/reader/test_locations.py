@@ -38,7 +38,12 @@ def read(root, paths, lists, parameters=FULL_ACID, without_files=()):
     files = tuple(ListedFile(path, f"{root}/{path}", 9) for path in paths)
     directories = {path.partition("/")[0] for path in paths if "/" in path}.union(without_files)
     listing = Listing(
-        root, files, tuple(sorted(directories)), without_files=frozenset(without_files)
+        root,
+        files,
+        tuple(sorted(directories)),
+        without_files=frozenset(without_files),
+        # A location without a scheme is in the default file system.
+        scheme=root.partition(":")[0] if ":" in root else "hdfs",
     )
     (location,) = locations(pinned, [listing])
     return sorted(file.relative for file in location.orc_files())
@@ -72,6 +77,7 @@ class TestADirectoryWithoutFiles:
             # Hive 4 lists the directories of full-ACID tables there.
             ("hdfs://n/t", FULL_ACID, HIVE_4, True),
             ("hdfs://n/t", INSERT_ONLY, HIVE_4, False),
+            ("/t", FULL_ACID, HIVE_4, True),
         ],
     )
     def test_it_counts_for_a_hive_that_lists_directories(

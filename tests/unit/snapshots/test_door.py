@@ -8,6 +8,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
@@ -15,6 +16,7 @@ import hiveacid
 from hiveacid import api, engine
 from hiveacid.acid.layout import ListedFile, Listing
 from hiveacid.acid.write_ids import ValidWriteIdList, WriteIdRanges
+from hiveacid.arguments import seconds_of
 from hiveacid.changes import change_feed, commit_times, history
 from hiveacid.changes.losses import Extent, Loss
 from hiveacid.changes.plan import ChangePlan
@@ -245,6 +247,9 @@ class TestWrongArguments:
         with pytest.raises(InvalidSettingError) as error:
             hiveacid.snapshot(*arguments)
         assert error.value.code == code
+
+    def test_a_duration_may_be_a_number_of_numpy(self):
+        assert seconds_of("lock_timeout", np.int64(60)) == 60
 
     @pytest.mark.parametrize(
         ("given", "code"),

@@ -1,5 +1,6 @@
 from datetime import datetime, timezone
 
+import numpy as np
 import pytest
 
 from hiveacid.errors import InvalidSettingError
@@ -10,6 +11,11 @@ def test_an_instant_is_a_write_id_or_a_time():
     assert AsOf.of(None, None) is None
     assert AsOf.of(0, None) == AsOf(0) and str(AsOf(17)) == "write id 17"
     assert str(AsOf.of(None, "2026-01-31")) == "timestamp '2026-01-31'"
+
+
+def test_a_write_id_of_numpy_is_one():
+    found = AsOf.of(np.int64(17), None)
+    assert found == AsOf(17) and type(found.version) is int
 
 
 def test_a_datetime_keeps_its_zone():

@@ -143,10 +143,9 @@ def test_a_stage_that_is_the_target_by_now_keeps_its_files(
 @pytest.mark.parametrize("batch", [None, {"id": "20240102"}])
 def test_rows_for_a_target_are_external_below_its_location_root(monkeypatch, batch):
     removed, node = [], Node()
-    monkeypatch.setattr(staging, "get_invocation_id", lambda: INVOCATION)
     monkeypatch.setattr(staging, "delete_directory", lambda session, path: removed.append(path))
     catalog = Catalog()
-    stages = Staging(catalog, statements_of(node))
+    stages = Staging(catalog, statements_of(node), INVOCATION)
     relation, location = stages.stage_rows(TARGET, None, batch)
     assert (relation, location) == (node.stages["stage"].relation, None)
     relation, location = stages.stage_rows(TARGET, "s3a://lake/", batch)
@@ -205,7 +204,7 @@ def test_a_previous_version_that_cannot_be_removed_does_not_undo_a_switch(monkey
     stage = stage_of(TARGET, INVOCATION, None)
     node = Node(stage=stage)
     catalog = Undroppable("marts.orders", str(stage.relation))
-    Staging(catalog, statements_of(node)).switch(TARGET)
+    Staging(catalog, statements_of(node), INVOCATION).switch(TARGET)
     assert node.stages == {}, "nobody may remove the files of what was the stage"
     assert sorted(catalog.names) == ["marts.orders", "marts.orders__dbt_backup_0123abcd"]
     (warning,) = warnings
@@ -223,13 +222,12 @@ def test_a_stage_that_has_become_the_target_is_no_leftover(monkeypatch, lives_in
     deleted = []
     stage = "orders__dbt_stage_ffff0000"
     catalog = Undroppable("marts.orders")
-    found = Recovery(catalog, statements_of(Node()), None, lambda existing: None)
+    found = Recovery(catalog, statements_of(Node()), None, lambda existing: None, INVOCATION)
     monkeypatch.setattr(
         recovery, "location_if_any", lambda session, schema, name: {"orders": lives_in}.get(name)
     )
     monkeypatch.setattr(recovery, "delete_directory", lambda session, path: deleted.append(path))
     monkeypatch.setattr(staging, "table_location", lambda *names: None)
-    monkeypatch.setattr(recovery, "get_invocation_id", lambda: INVOCATION)
     found._location = lambda target, name: f"file:/warehouse/{name}"
     found._is_dead = lambda target, left: True
     found._directories = lambda target: set()

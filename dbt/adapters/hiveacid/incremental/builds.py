@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from dbt.adapters.contracts.connection import AdapterResponse
-from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.hiveacid.errors import raising_dbt_errors
 from dbt.adapters.hiveacid.incremental.key_checks import refuse_repeated_key
@@ -213,7 +212,7 @@ def replacing_files(
     store = context.services.stores.file_store(target)
     with context.statements.errors(f"replace {target} by {stage}"):
         write_record(context.session, str(stage.schema), str(stage.identifier), state)
-        with store.replacing(previous, get_invocation_id()):
+        with store.replacing(previous, context.services.invocation.invocation_id):
             yield
 
 

@@ -47,12 +47,21 @@ logger = AdapterLogger("HiveAcid")
 
 @dataclass(frozen=True)
 class ModelRun:
-    """A run of a model over `acid_changes` that is about to build or to change its target."""
+    """A run of a model over `acid_changes` that is about to build or to change its target.
+
+    `sql` is the model's SQL as dbt has compiled it.
+    """
 
     context: RunContext
+    sql: str
 
     def tracked(self) -> TrackedBuild | None:
-        """Return the build of the whole table; None if the run has only a part of the rows."""
+        """Return the build of the whole table; None if the run has only a part of the rows.
+
+        Raises:
+            IncrementalError: the SQL is not row-wise.
+        """
+        self.context.check_row_wise(self.sql)
         return None if self.context.model.is_partial else TrackedBuild(self.context, None)
 
     @raising_dbt_errors
@@ -67,8 +76,8 @@ class ModelRun:
             check_rows: called with a view of the new rows before they are staged.
 
         Raises:
-            IncrementalError: history is lost and the model has `on_history_loss: error`, or the
-                changes cannot be applied.
+            IncrementalError: history is lost and the model has `on_history_loss: error`, the SQL is
+                not row-wise, or the changes cannot be applied.
             ConcurrentRunError: another run has changed the target already.
             TransactionLostError: the staged rows may not be all that the source had.
         """
@@ -77,6 +86,9 @@ class ModelRun:
         while True:
             stored_columns = context.services.columns_of(existing)
             planned = plan_run(context, stored_columns, compiled_code, limit)
+            if not isinstance(planned, QuietRun) or planned.is_partial:
+                # Not before: the analysis would be most of the cost of a quiet run.
+                context.check_row_wise(self.sql)
             if not isinstance(planned, PlannedRun):
                 return planned
             step = stage_changes(planned, existing, check_rows).choose_apply()
@@ -145,9 +157,8 @@ class ModelRuns:
 
         Raises:
             IncrementalError: the strategy is `acid_changes` and the SQL does not read them; the SQL
-                reads them through a temporary view; it reads other sources that change; or it is
-                not row-wise.
-            DbtDatabaseError: Spark cannot parse or analyse the SQL.
+                reads them through a temporary view; or it reads other sources that change.
+            DbtDatabaseError: Spark cannot parse the SQL.
         """
         services = self._services
         node, models = services.statements.node, services.invocation.models
@@ -177,10 +188,9 @@ class ModelRuns:
         )
         _check_others(first.model, [maker.model for maker in more], others)
         context = RunContext(services, first.model, first.plans, tuple(others))
-        context.check_row_wise(compiled_code)
         node.changes = first.model.changes
         models[first.model.changes] = WholeSource(first.model, first.plans)
-        return ModelRun(context)
+        return ModelRun(context, compiled_code)
 
     def build_in_place(
         self,

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from dbt.adapters.contracts.connection import AdapterResponse
-from dbt_common.invocation import get_invocation_id
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
@@ -106,10 +105,10 @@ class RunContext:
             IncrementalError: naming the operator and its place.
             DbtDatabaseError: Spark cannot analyse the SQL.
         """
-        model, node = self.model, self.node
-        config, sources = model.config, self.services.invocation.sources
+        model, config = self.model, self.model.config
         if config.acid_changes_row_wise == "assume":
             return
+        node, sources = self.node, self.services.invocation.sources
         with self.statements.errors(sql):
             found = find_cross_row(
                 node, sql, model.changes, sources, is_keyed=bool(config.unique_key)
@@ -151,4 +150,4 @@ class RunContext:
         for other in self.others:
             sources[source_key(other)] = self.plans.whole(session, other).state.to_json()
         key = self.model.config.checked_key
-        return next_state(previous, get_invocation_id(), sources, key)
+        return next_state(previous, self.services.invocation.invocation_id, sources, key)

@@ -217,7 +217,9 @@ def _source(node: NodeContext, read: AcidRead) -> Source:
 
 def _names(node: NodeContext, found: StatementReads) -> AcidNames:
     functions = found.statement.functions
+    # The changes up to a given write id stay what they are.
+    growing = frozenset(Source(feed.table) for feed in found.feeds if feed.until is None)
     return AcidNames(
-        frozenset(_source(node, read) for read in found.tables),
+        growing.union(_source(node, read) for read in found.tables),
         frozenset(ChangesOf.of(it) for it in functions if it.name == ACID_CHANGES),
     )

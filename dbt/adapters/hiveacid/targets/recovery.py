@@ -9,7 +9,6 @@ from typing import TypeVar
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.relation import SparkRelation
-from dbt_common.invocation import get_invocation_id
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.node_context import Statements
@@ -66,12 +65,14 @@ class Recovery:
         statements: Statements,
         runs: OtherRuns,
         finish_append: Callable[[HiveAcidRelation], None],
+        invocation_id: str,
     ) -> None:
         """`finish_append` finishes an append to a table that a run has left undone."""
         self._catalog = catalog
         self._statements = statements
         self._runs = runs
         self._finish_append = finish_append
+        self._invocation_id = invocation_id
 
     def recover(self, target: HiveAcidRelation) -> None:
         """Restore a target's previous version if a run has died between the renames of a switch.
@@ -82,7 +83,7 @@ class Recovery:
             ConcurrentRunError: the other run has not finished within `lock_timeout`.
         """
         known = self._cached(target)
-        backups = _backups(target, known)
+        backups = self._backups(target, known)
         if not backups or str(target.identifier).lower() in known:
             return
         wait = WaitForRun(str(target), self._runs.seconds, self._runs.raise_if_cancelled)
@@ -104,7 +105,7 @@ class Recovery:
         if directories:
             directories -= self._in_use(target, known)
         names = {*known, *directories}
-        dead = [left for left in _leftovers(target, names) if self._is_dead(target, left)]
+        dead = [left for left in self._leftovers(target, names) if self._is_dead(target, left)]
         if not dead:
             return
         session = self._statements.session
@@ -197,7 +198,7 @@ class Recovery:
         (`table_locations.follow_directory`).
         """
         session = self._statements.session
-        tables = [str(target.identifier), *(left.name for left in _leftovers(target, known))]
+        tables = [str(target.identifier), *(left.name for left in self._leftovers(target, known))]
         found = (location_if_any(session, str(target.schema), table) for table in tables)
         return {last_part(location) for location in found if location is not None}
 
@@ -228,14 +229,12 @@ class Recovery:
                 self._catalog.cache_added(found[name])
                 return
 
+    def _leftovers(self, target: HiveAcidRelation, names: Iterable[str]) -> list[Leftover]:
+        return leftovers(str(target.identifier), names, self._invocation_id)
+
+    def _backups(self, target: HiveAcidRelation, names: Iterable[str]) -> list[Leftover]:
+        return [left for left in self._leftovers(target, names) if left.role == BACKUP]
+
 
 def _by_name(relations: Iterable[BaseRelation]) -> dict[str, HiveAcidRelation]:
     return {str(relation.identifier).lower(): ours(relation) for relation in relations}
-
-
-def _leftovers(target: HiveAcidRelation, names: Iterable[str]) -> list[Leftover]:
-    return leftovers(str(target.identifier), names, get_invocation_id())
-
-
-def _backups(target: HiveAcidRelation, names: Mapping[str, HiveAcidRelation]) -> list[Leftover]:
-    return [left for left in _leftovers(target, names) if left.role == BACKUP]

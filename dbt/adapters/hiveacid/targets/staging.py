@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from threading import Lock
 
 from dbt.adapters.events.logging import AdapterLogger
-from dbt_common.invocation import get_invocation_id
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hiveacid.errors import AdapterError
@@ -214,9 +213,12 @@ def digits(invocation_id: str) -> str:
 class Staging:
     """Stages of the nodes of this process, and the switch that makes a stage the target."""
 
-    def __init__(self, catalog: RelationCatalog, statements: Statements) -> None:
+    def __init__(
+        self, catalog: RelationCatalog, statements: Statements, invocation_id: str
+    ) -> None:
         self._catalog = catalog
         self._statements = statements
+        self._invocation_id = invocation_id
         self._write_locks: dict[str, Lock] = {}
         """Locks by the name of the target."""
 
@@ -235,7 +237,7 @@ class Staging:
             AdapterError: the stage would lie in the directory of a managed table.
         """
         batch_id = None if batch is None else str(batch["id"])
-        stage = stage_of(target, get_invocation_id(), location_root, role, batch_id)
+        stage = stage_of(target, self._invocation_id, location_root, role, batch_id)
         node = self._statements.node
         with self._statements.errors(f"find a location for {stage.relation}"):
             refuse_nested_build(node.session, stage)
@@ -256,7 +258,7 @@ class Staging:
         directory is None.
         """
         batch_id = None if batch is None else str(batch["id"])
-        stage = stage_of(target, get_invocation_id(), location_root, role, batch_id)
+        stage = stage_of(target, self._invocation_id, location_root, role, batch_id)
         location = None if location_root is None else rows_location(location_root, stage.relation)
         stage = replace(stage, location=location)
         self._statements.node.stages[role] = stage
