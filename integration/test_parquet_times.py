@@ -41,7 +41,7 @@ def elsewhere(
         HiveClient(server.hs2_port, log=server.log) as client,
     ):
         client.execute("CREATE DATABASE times")
-        yield Differential(server, client, spark, parquet_time_zone=ZONE)
+        yield Differential(server, client, spark, time_zone=ZONE)
 
 
 def make(

@@ -22,7 +22,7 @@ _BY_JAVA = "parquet-mr"
 """Prefix of the `created_by` of Parquet's Java library. Hive reads the timestamps of all other
 writers as local times, without a time zone (`ParquetRecordReaderBase.getSplit`)."""
 
-_REMEDY = "Set `parquet_time_zone`, on the source or in the profile, to this time zone"
+_REMEDY = "Set `{}_time_zone`, on the source or in the profile, to this time zone"
 _AGAIN = "let Hive write the rows again: INSERT OVERWRITE TABLE … SELECT * FROM the same table."
 
 
@@ -118,7 +118,7 @@ def writer_times(
         data: the columns to read.
         names: the file's own names of the columns.
         gregorian: the pinned table's `gregorian`.
-        time_zone: the pinned table's `parquet_time_zone`.
+        time_zone: the pinned table's `parquet_time_zone` or `avro_time_zone`.
 
     Returns:
         None if `data` has no dates and timestamps.
@@ -130,18 +130,20 @@ def writer_times(
     if not any(timed) and not has(data, DateType):
         return None
     if time_zone is not None and not _is_zone(spark.sparkContext, time_zone):
-        raise InvalidSettingError(
-            f"parquet_time_zone must be a time zone that Java knows, such as `Europe/Berlin`, not "
-            f"{time_zone!r}.",
-            code="HIVEACID_INVALID_PARQUET_TIME_ZONE",
+        message = (
+            f"{format}_time_zone must be a time zone that Java knows, such as `Europe/Berlin`, not "
+            f"{time_zone!r}."
         )
+        if format == "avro":
+            raise InvalidSettingError(message, code="HIVEACID_INVALID_AVRO_TIME_ZONE")
+        raise InvalidSettingError(message, code="HIVEACID_INVALID_PARQUET_TIME_ZONE")
     is_marked = header.proleptic is not None or not gregorian
     julian_dates = is_marked and (header.proleptic or "false").lower() != "true"
     # In Parquet the flag applies to dates only: `NanoTimeUtils` counts Julian days.
     is_julian = julian_dates or (format == "parquet" and is_marked)
     plain = _stamps(spark.sparkContext, format, header, is_julian, time_zone)
     stamps = tuple(
-        _of_kinds(header, header.stamps.get((name or "").lower(), ()), plain, time_zone)
+        _of_kinds(format, header, header.stamps.get((name or "").lower(), ()), plain, time_zone)
         if there
         else None
         for name, there in zip(names, timed, strict=True)
@@ -169,14 +171,19 @@ def _has_int64(header: FileHeader) -> bool:
 
 
 def _of_kinds(
-    header: FileHeader, kinds: Sequence[str], plain: Stamps, time_zone: str | None
+    format: str,
+    header: FileHeader,
+    kinds: Sequence[str],
+    plain: Stamps,
+    time_zone: str | None,
 ) -> Stamps:
     """Return the meaning of timestamps with these encodings (`FileHeader.stamps`).
 
     INT64 timestamps are in the Gregorian calendar (`ParquetTimestampUtils`).
     """
     if not kinds or kinds == (INT96,):
-        return _without_rebased(header, INT96, plain)
+        # Spark's Avro reader rebases timestamps together with dates.
+        return _without_rebased(header, INT96 if format == "parquet" else INT64, plain)
     if len(kinds) > 1:
         return Stamps(
             refusal=" stores the timestamps inside of one column in several encodings "
@@ -187,8 +194,8 @@ def _of_kinds(
     if is_utc == "true" and time_zone is None:
         return Stamps(
             refusal=" stores timestamps as instants (INT64, adjusted to UTC) and was created by "
-            f"{header.created_by}. Hive shows them in the time zone of its own Java. {_REMEDY}, or "
-            f"{_AGAIN}"
+            f"{header.created_by}. Hive shows them in the time zone of its own Java. "
+            f"{_REMEDY.format(format)}, or {_AGAIN}"
         )
     zone = time_zone if is_utc == "true" and time_zone is not None else "UTC"
     return _without_rebased(header, INT64, Stamps(zone, is_nanos=unit == "NANOS"))
@@ -213,17 +220,13 @@ def _stamps(
     if format == "parquet" and not header.created_by.startswith(_BY_JAVA):
         return Stamps(is_julian=is_julian)
     if header.zone is None:
-        if format == "parquet" and time_zone is not None:
+        if time_zone is not None:
             return Stamps(time_zone, is_julian, is_legacy=True)
         by = f" and was created by {header.created_by}" if header.created_by else ""
-        what = f" does not name its writer's time zone (writer.time.zone){by}"
-        if format == "parquet":
-            return Stamps(
-                refusal=f"{what}, so that Hive shows its timestamps in the time zone of "
-                f"its own Java. {_REMEDY}, or {_AGAIN}"
-            )
         return Stamps(
-            refusal=f"{what}, so that its timestamps cannot be read exactly. To read them, {_AGAIN}"
+            refusal=f" does not name its writer's time zone (writer.time.zone){by}, so that Hive "
+            "shows its timestamps in the time zone of its own Java. "
+            f"{_REMEDY.format(format)}, or {_AGAIN}"
         )
     if not _is_zone(context, header.zone):
         return Stamps(
