@@ -14,7 +14,7 @@ from pyspark.sql.types import DataType, DateType, StructType, TimestampType
 from hiveacid.errors import InvalidSettingError
 from hiveacid.jvm.errors import JAVA_ERRORS
 from hiveacid.jvm.py4j import java
-from hiveacid.reader.file_headers import INT64, INT96, FileHeader
+from hiveacid.reader.file_headers import INT64, INT96, MICROS, FileHeader
 from hiveacid.reader.scan import FILE_PATH
 from hiveacid.reader.timestamps import FROM_1900, WallClock, change, has
 
@@ -181,9 +181,16 @@ def _of_kinds(
 
     INT64 timestamps are in the Gregorian calendar (`ParquetTimestampUtils`).
     """
+    if format == "avro":
+        if MICROS in kinds:
+            return Stamps(
+                refusal=f" stores timestamps in microseconds ({MICROS}), which Hive shows as "
+                "milliseconds, in another year. Write the file again with timestamp-millis."
+            )
+        # Spark's reader rebases timestamps together with dates.
+        return _without_rebased(header, INT64, plain)
     if not kinds or kinds == (INT96,):
-        # Spark's Avro reader rebases timestamps together with dates.
-        return _without_rebased(header, INT96 if format == "parquet" else INT64, plain)
+        return _without_rebased(header, INT96, plain)
     if len(kinds) > 1:
         return Stamps(
             refusal=" stores the timestamps inside of one column in several encodings "
