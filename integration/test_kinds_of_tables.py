@@ -31,6 +31,7 @@ from integration.support.hive.server import (
     running_or_own,
 )
 from integration.support.metastore import assert_nothing_held
+from integration.support.odd_times import NEGATIVE_YEARS, ODD_TIMES
 from integration.support.spark_packages import LOCK_FILES
 from integration.support.tables import ACID, KINDS_OF_TABLES, PLAIN, make_all_kinds
 from integration.test_reader_types import TIMES
@@ -202,6 +203,39 @@ def test_times_in_parquet_of_hive_3(
                 rows_read = snapshot.table(table).selectExpr(*shown.split(", ")).collect()
                 assert canonical(rows_read) == hives, table
         old.execute("DROP DATABASE times CASCADE")
+
+
+def test_odd_texts_of_dates_and_timestamps(
+    writer: Writer, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Also inside of arrays and maps: what each Hive shows of texts that it does not write."""
+    server, client = writer
+    table = "odd_texts.t"
+    texts = [*ODD_TIMES, *(NEGATIVE_YEARS if server.version != "3.1.3" else ())]
+    client.execute("CREATE DATABASE odd_texts")
+    client.execute(
+        f"CREATE TABLE {table} (id int, day date, at timestamp, days array<date>, "
+        "times map<string,timestamp>) ROW FORMAT DELIMITED FIELDS TERMINATED BY '|' COLLECTION "
+        "ITEMS TERMINATED BY ';' MAP KEYS TERMINATED BY '=' STORED AS TEXTFILE TBLPROPERTIES "
+        "('transactional'='true', 'transactional_properties'='insert_only')"
+    )
+    lines = (f"{i}|{it}|{it}|{it};{it}|k={it}\n" for i, it in enumerate(texts))
+    (tmp_path / "odd").write_text("".join(lines))
+    client.execute(f"LOAD DATA LOCAL INPATH '{tmp_path}/odd' INTO TABLE {table}")
+    columns = ["cast(day AS string)", "cast(at AS string)"]
+    columns += ["cast(days[1] AS string)", "cast(times['k'] AS string)"]
+    hives = client.query(f"SELECT id, {', '.join(columns)} FROM {table}")
+    with hiveacid.snapshot(spark, server.metastore_uri, [table]) as snapshot:
+        ours = snapshot.table(table).selectExpr("id", *columns).collect()
+    client.execute("DROP DATABASE odd_texts CASCADE")
+    assert len(hives) == len(texts)
+    shown = {
+        texts[row[0]]: (tuple(row[1:]), tuple(hive[1:]))
+        for row, hive in zip(sorted(ours), sorted(hives), strict=True)
+    }
+    assert {text: both for text, both in shown.items() if both[0] != both[1]} == {}, "ours, Hive's"
+    is_moved = server.version == "3.1.3"
+    assert shown["2023-02-29"][1][0] == ("2023-03-01" if is_moved else None)
 
 
 #: Spark reads Avro with a module of its own, which the tests have for some lines.

@@ -369,6 +369,16 @@ class ServerInfo:
         return not _APACHE_HIVE_3.fullmatch(self.version)
 
     @property
+    def moves_days(self) -> bool | None:
+        """Whether a text of a day that does not exist is a later day, as in Apache Hive 3.
+
+        It is NULL in Hive 4. None for other vendors' releases, which may do either.
+        """
+        if self._is_hive_4:
+            return False
+        return True if _APACHE_HIVE_3.fullmatch(self.version) else None
+
+    @property
     def _is_hive_4(self) -> bool:
         return _is_hive_4(self.version)
 
