@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dbt.adapters.hiveacid.errors import AdapterError
@@ -108,7 +108,9 @@ class SourceOptions:
 
     def of_a_read(self) -> SourceOptions:
         """Return the options of one read, without those that apply to every read of the table."""
-        return replace(self, **{it.name: None for it in fields(FileSettings)})
+        return replace(
+            self, orc_columns=None, old_dates=None, parquet_time_zone=None, avro_time_zone=None
+        )
 
     def file_settings(self) -> FileSettings:
         """Return how to read the table's files."""
