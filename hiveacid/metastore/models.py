@@ -369,10 +369,10 @@ class ServerInfo:
         return not _APACHE_HIVE_3.fullmatch(self.version)
 
     @property
-    def moves_days(self) -> bool | None:
-        """Whether a text of a day that does not exist is a later day, as in Apache Hive 3.
+    def is_hive_3(self) -> bool | None:
+        """Whether it is Apache Hive 3, and not Hive 4.
 
-        It is NULL in Hive 4. None for other vendors' releases, which may do either.
+        None for other vendors' releases of Hive 3, which may have taken over more of Hive 4.
         """
         if self._is_hive_4:
             return False

@@ -110,7 +110,7 @@ def insert_only_rows(
         columns,
         pinned.gregorian,
         {"parquet": pinned.parquet_time_zone, "avro": pinned.avro_time_zone},
-        pinned.moves_days,
+        pinned.is_hive_3,
     )
     rows: list[DataFrame] = []
     for format, planned in _by_format(read, plan.data).items():

@@ -33,6 +33,7 @@ class Stamps:
     `zone` is the time zone whose wall clock shows the stored instants, with the offsets of
     `java.util.TimeZone` if `is_legacy`. `is_julian`: Hive counts old days in the Julian calendar,
     with `is_julian_in_utc` the days of the stored instant, else the days of the zone's wall clock.
+    `skips_gap` is that of `WallClock`.
     `is_nanos`: the values are nanoseconds, which Spark reads as numbers. `refusal` is the error
     text after the path of the file if the meaning is unknown; with `refuses_old`, it applies only
     to times before 1900.
@@ -42,6 +43,7 @@ class Stamps:
     is_julian: bool = False
     is_julian_in_utc: bool = False
     is_legacy: bool = False
+    skips_gap: bool = False
     is_nanos: bool = False
     refusal: str = ""
     refuses_old: bool = False
@@ -60,7 +62,8 @@ class Stamps:
     def clock(self, spark: SparkSession) -> WallClock:
         """Return the conversion of the timestamps for a session."""
         in_utc = self.is_julian_in_utc
-        return WallClock.of(spark, self.zone, self.is_julian, in_utc, self.is_legacy)
+        is_legacy, skips_gap = self.is_legacy, self.skips_gap
+        return WallClock.of(spark, self.zone, self.is_julian, in_utc, is_legacy, skips_gap)
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,7 @@ def writer_times(
     *,
     gregorian: bool = False,
     time_zone: str | None = None,
+    is_hive_3: bool | None = False,
 ) -> WriterTimes | None:
     """Return the meaning of dates and timestamps in a file that is read into the columns `data`.
 
@@ -119,6 +123,7 @@ def writer_times(
         names: the file's own names of the columns.
         gregorian: the pinned table's `gregorian`.
         time_zone: the pinned table's `parquet_time_zone` or `avro_time_zone`.
+        is_hive_3: the pinned table's: Hive 3 has no legacy conversion of Avro.
 
     Returns:
         None if `data` has no dates and timestamps.
@@ -141,7 +146,8 @@ def writer_times(
     julian_dates = is_marked and (header.proleptic or "false").lower() != "true"
     # In Parquet the flag applies to dates only: `NanoTimeUtils` counts Julian days.
     is_julian = julian_dates or (format == "parquet" and is_marked)
-    plain = _stamps(spark.sparkContext, format, header, is_julian, time_zone)
+    is_legacy = format == "parquet" or not is_hive_3
+    plain = _stamps(spark.sparkContext, format, header, is_julian, time_zone, is_legacy)
     stamps = tuple(
         _of_kinds(format, header, header.stamps.get((name or "").lower(), ()), plain, time_zone)
         if there
@@ -221,14 +227,20 @@ def _without_rebased(header: FileHeader, way: str, stamps: Stamps) -> Stamps:
 
 
 def _stamps(
-    context: SparkContext, format: str, header: FileHeader, is_julian: bool, time_zone: str | None
+    context: SparkContext,
+    format: str,
+    header: FileHeader,
+    is_julian: bool,
+    time_zone: str | None,
+    is_legacy: bool,
 ) -> Stamps:
     """Return the meaning of timestamps by the file's metadata: INT96, or Avro's timestamps."""
     if format == "parquet" and not header.created_by.startswith(_BY_JAVA):
         return Stamps(is_julian=is_julian)
     if header.zone is None:
         if time_zone is not None:
-            return Stamps(time_zone, is_julian, is_legacy=True)
+            skips_gap = format == "avro" and is_legacy
+            return Stamps(time_zone, is_julian, is_legacy=is_legacy, skips_gap=skips_gap)
         by = f" and was created by {header.created_by}" if header.created_by else ""
         return Stamps(
             refusal=f" does not name its writer's time zone (writer.time.zone){by}, so that Hive "
@@ -241,7 +253,7 @@ def _stamps(
             f"writer.time.zone), so that Hive fails on its timestamps, too. Load the rows again."
         )
     if (header.legacy or "false").lower() == "true":
-        return Stamps(header.zone, is_julian, is_legacy=True)
+        return Stamps(header.zone, is_julian, is_legacy=True, skips_gap=format == "avro")
     return Stamps(header.zone, is_julian, is_julian_in_utc=format == "parquet")
 
 

@@ -217,7 +217,7 @@ class LockedTables:
                 gregorian=files[name].counts_in_gregorian(server),
                 parquet_time_zone=files[name].parquet_time_zone,
                 avro_time_zone=files[name].avro_time_zone,
-                moves_days=server.moves_days,
+                is_hive_3=server.is_hive_3,
                 shows_originals=table.is_insert_only and shows_originals,
                 hive_listing=HiveListing.of(server.version),
                 deletes_by_number=server.finds_deletes_by_number or table.is_bucketed,

@@ -225,8 +225,7 @@ class PinnedTable(UnlockedTable):
             3.1, if a file does not name its calendar.
         parquet_time_zone: the zone of timestamps in Parquet files that name none.
         avro_time_zone: the zone of timestamps in Avro files that name none.
-        moves_days: whether a text of a day that does not exist is a later day, as in Hive 3.1; None
-            if the release is unknown.
+        is_hive_3: whether Hive is Apache's Hive 3; None for other vendors' releases of it.
         shows_originals: whether Hive shows files outside of bases and deltas in insert-only tables
             (`hive.mm.allow.originals`).
         deletes_by_number: whether delete events hit only data files of the same number: in bucketed
@@ -240,7 +239,7 @@ class PinnedTable(UnlockedTable):
     gregorian: bool = False
     parquet_time_zone: str | None = None
     avro_time_zone: str | None = None
-    moves_days: bool | None = False
+    is_hive_3: bool | None = False
     shows_originals: bool = False
     deletes_by_number: bool = True
     scratch: Scratch = field(compare=False, repr=False, kw_only=True)

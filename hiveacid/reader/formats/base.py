@@ -28,7 +28,7 @@ class TableRead:
 
     `storages` has the storage of each partition, by `DataFile.partition`; for an unpartitioned
     table, the table's own. `columns` are the table's columns. `gregorian` is the pinned table's
-    setting, and `moves_days` is the pinned table's. `time_zones` are its zones for files that name
+    setting, and `is_hive_3` is the pinned table's. `time_zones` are its zones for files that name
     none, by the name of the format.
     """
 
@@ -38,7 +38,7 @@ class TableRead:
     columns: TableColumns
     gregorian: bool = False
     time_zones: Mapping[str, str | None] = field(default_factory=dict)
-    moves_days: bool | None = False
+    is_hive_3: bool | None = False
 
 
 @dataclass(frozen=True)

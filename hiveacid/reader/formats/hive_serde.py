@@ -315,7 +315,7 @@ def _columns(read: TableRead, layout: SerdeLayout) -> list[ColumnExpr]:
         value = as_column(named(field.name))
         own = spark_type(hive_type, with_lengths=True)
         if _is_cell(layout, hive_type):
-            value = text_value(value, own, None, read.moves_days)
+            value = text_value(value, own, None, read.is_hive_3)
         else:
             late = partial(_checked, table=layout.columns.table, name=field.name)
             value = change(value, field.dataType, _TIMES, late)

@@ -55,7 +55,7 @@ class LineFormat:
     """Division of a line into cells (`LazySerDeParameters`).
 
     `separators` has one separator for each nesting level, starting with the separator of columns.
-    `header` is the number of header lines at the beginning of each file. `moves_days` is the pinned
+    `header` is the number of header lines at the beginning of each file. `is_hive_3` is the pinned
     table's.
     """
 
@@ -64,7 +64,7 @@ class LineFormat:
     null: str = "\\N"
     last_takes_rest: bool = False
     header: int = 0
-    moves_days: bool | None = False
+    is_hive_3: bool | None = False
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Text(FileFormat[TextLayout]):
         own = columns_of_partitions(read, partition_columns)
         of_partition = {
             number: TextLayout(
-                own(number), line_format(read.table, read.storages[number], read.moves_days)
+                own(number), line_format(read.table, read.storages[number], read.is_hive_3)
             )
             for number in {file.partition for file in files}
         }
@@ -104,7 +104,7 @@ class Text(FileFormat[TextLayout]):
 
 
 def line_format(
-    table: Table, storage: StorageDescriptor, moves_days: bool | None = False
+    table: Table, storage: StorageDescriptor, is_hive_3: bool | None = False
 ) -> LineFormat:
     """Return the format of a table's or partition's text files.
 
@@ -151,7 +151,7 @@ def line_format(
         null=properties.get("serialization.null.format", "\\N"),
         last_takes_rest=rest.lower() == "true",
         header=header_lines(table),
-        moves_days=moves_days,
+        is_hive_3=is_hive_3,
     )
 
 
@@ -274,7 +274,7 @@ def _value(cell: Column, data_type: DataType, format: LineFormat, level: int) ->
             )
         )
     else:
-        parsed = text_value(cell, data_type, format.escape, format.moves_days)
+        parsed = text_value(cell, data_type, format.escape, format.is_hive_3)
     return F.when(cell != format.null, parsed)
 
 

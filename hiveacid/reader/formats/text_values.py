@@ -46,9 +46,9 @@ _DATE = rf"(?s)\A{_BLANKS}(-?\d{{1,4}}-\d{{1,2}}-\d{{1,2}})(?!\d).*\z"
 
 _MOVED_DATE = (
     rf"(?s)\A{_BLANKS}(-?\d{{1,10}}-(?:-?\d{{1,2}})-(?:-?\d{{1,2}}))"
-    rf"({_BLANKS}| .*|T[^ ]*?{_BLANKS})\z"
+    rf"({_BLANKS}| .*)\z"
 )
-"""Date in Hive 3, with any month and day. A text after it begins with a blank or a `T`."""
+"""Date in Hive 3, with any month and day. A text after it begins with a blank."""
 
 _DATE_BYTES = 8
 """Minimum length of a date with the text around it (`LazyUtils.isDateMaybe`)."""
@@ -74,6 +74,9 @@ _SHORT_YEAR = rf"\A({_BLANKS}-?)0*(\d{{1,3}})-"
 _ZEROS = rf"\A({_BLANKS}-?)0+(\d{{4,}})-"
 """Year with more zeros than Spark's casts read."""
 
+_FAR_YEAR = rf"\A{_BLANKS}[+-]?0*[1-9]\d{{5,}}-"
+"""Year of a timestamp that Spark may not have."""
+
 _YEARS = 1_000_000
 """Years that Spark's dates have, and more than its timestamps have."""
 
@@ -86,11 +89,11 @@ themselves."""
 
 
 def text_value(
-    cell: Column, data_type: DataType, escape: str | None, moves_days: bool | None
+    cell: Column, data_type: DataType, escape: str | None, is_hive_3: bool | None
 ) -> Column:
     """Return the value of a cell that is not the NULL marker; only strings have escapes.
 
-    `moves_days` is the pinned table's.
+    `is_hive_3` is the pinned table's.
     """
     if isinstance(data_type, IntegralType):
         whole = F.regexp_replace(cell, r"\..*\z", "")
@@ -104,7 +107,7 @@ def text_value(
     if isinstance(data_type, DecimalType):
         return try_cast(cell, data_type)
     if isinstance(data_type, DateType | TimestampType):
-        return _time(cell, data_type, moves_days)
+        return _time(cell, data_type, is_hive_3)
     if isinstance(data_type, BinaryType):
         padded = F.concat(cell, F.lit("===").substr(F.lit(1), F.pmod(-F.length(cell), F.lit(4))))
         return F.when(cell.rlike(_BASE64), F.unbase64(padded)).otherwise(cell.cast("binary"))
@@ -112,11 +115,11 @@ def text_value(
     return short(text, data_type) if isinstance(data_type, CharType | VarcharType) else text
 
 
-def _time(cell: Column, data_type: DateType | TimestampType, moves_days: bool | None) -> Column:
+def _time(cell: Column, data_type: DateType | TimestampType, is_hive_3: bool | None) -> Column:
     """Return a date or timestamp; an error if it is unknown which of two Hive shows."""
     read = _date if isinstance(data_type, DateType) else _timestamp
-    if moves_days is not None:
-        return read(cell, moves_days)
+    if is_hive_3 is not None:
+        return read(cell, is_hive_3)
     exact, moved = read(cell, False), read(cell, True)
     message = F.concat(
         F.lit("[HIVEACID_AMBIGUOUS_DATE] "),
@@ -132,20 +135,31 @@ def _time(cell: Column, data_type: DateType | TimestampType, moves_days: bool | 
     return F.when(exact.eqNullSafe(moved), exact).otherwise(F.raise_error(message))
 
 
-def _date(cell: Column, moves_days: bool) -> Column:
-    pattern = _MOVED_DATE if moves_days else _DATE
+def _date(cell: Column, is_hive_3: bool) -> Column:
+    pattern = _MOVED_DATE if is_hive_3 else _DATE
     text = F.nullif(F.regexp_extract(cell, pattern, 1), F.lit(""))
     # The second cast costs more, and few texts need it.
-    rare = _moved_date(text) if moves_days else try_cast(_as_spark_writes(text), DateType())
+    rare = _moved_date(text) if is_hive_3 else try_cast(_as_spark_writes(text), DateType())
     date = F.coalesce(try_cast(text, DateType()), rare)
     return F.when(F.octet_length(cell) >= _DATE_BYTES, date)
 
 
-def _timestamp(cell: Column, moves_days: bool) -> Column:
+def _timestamp(cell: Column, is_hive_3: bool) -> Column:
     ways = [try_cast(cell, TimestampType()), try_cast(_as_spark_writes(cell), TimestampType())]
-    if moves_days:
+    if is_hive_3:
         ways.append(_moved_timestamp(cell))
-    is_timestamp = cell.rlike(_MOVED_TIMESTAMP if moves_days else _TIMESTAMP)
+    message = F.concat(
+        F.lit("[HIVEACID_TIMESTAMP_OUT_OF_RANGE] "),
+        F.col(FILE_PATH),
+        F.lit(" has the text "),
+        cell,
+        F.lit(
+            " in a column of type timestamp. Hive shows it, and Spark's timestamps end in 294247. "
+            "Correct the text."
+        ),
+    )
+    ways.append(F.when(cell.rlike(_FAR_YEAR), F.raise_error(message)))
+    is_timestamp = cell.rlike(_MOVED_TIMESTAMP if is_hive_3 else _TIMESTAMP)
     return F.when(is_timestamp, F.coalesce(*ways))
 
 
