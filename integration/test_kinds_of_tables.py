@@ -34,6 +34,7 @@ from integration.support.metastore import assert_nothing_held
 from integration.support.odd_times import FAR_YEARS, ODD_TIMES
 from integration.support.spark_packages import LOCK_FILES
 from integration.support.tables import ACID, KINDS_OF_TABLES, PLAIN, make_all_kinds
+from integration.test_parquet_times import of_sparks_avro
 from integration.test_reader_types import TIMES
 
 KINDS = "kinds_of_tables"
@@ -243,6 +244,30 @@ def test_odd_texts_of_dates_and_timestamps(
 
 #: Spark reads Avro with a module of its own, which the tests have for some lines.
 AVRO = ("AVRO",) if pyspark.__version__.rpartition(".")[0] in LOCK_FILES else ()
+
+
+@pytest.mark.skipif(not AVRO, reason="Spark lacks its module for Avro")
+def test_times_in_avro_of_spark_in_hive_3(
+    hive_3: HiveServer, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Hive 3.1 has no legacy conversion: days before 1582-10-15 stay as they are."""
+    table, shown = "avro_times.t", "id, cast(at AS string)"
+    file = of_sparks_avro(spark, tmp_path / "avro")
+    with HiveClient(hive_3.hs2_port, log=hive_3.log) as client:
+        client.execute("CREATE DATABASE avro_times")
+        client.execute(
+            f"CREATE TABLE {table} (id int, at timestamp) STORED AS AVRO TBLPROPERTIES "
+            "('transactional'='true', 'transactional_properties'='insert_only')"
+        )
+        client.execute(f"LOAD DATA LOCAL INPATH '{file}' INTO TABLE {table}")
+        hives = canonical(client.query(f"SELECT {shown} FROM {table}"))
+        with hiveacid.snapshot(
+            spark, hive_3.metastore_uri, [table], avro_time_zone="UTC"
+        ) as snapshot:
+            ours = snapshot.table(table).selectExpr(*shown.split(", ")).collect()
+        client.execute("DROP DATABASE avro_times CASCADE")
+    assert len(hives) == len(TIMES) and canonical(ours) == hives
+
 
 INSERT_ONLY = (
     "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'transactional_properties'='insert_only')"
