@@ -61,6 +61,7 @@ def snapshot(
     orc_columns: str | Mapping[str, str] | None = None,
     old_dates: str | Mapping[str, str] | None = None,
     parquet_time_zone: str | Mapping[str, str] | None = None,
+    avro_time_zone: str | Mapping[str, str] | None = None,
     heartbeat_interval: float | None = None,
     metastore_timeout: float = 60.0,
     security: Security | Auth | None = NO_SECURITY,
@@ -87,16 +88,18 @@ def snapshot(
             comma-separated.
         tables: names of the tables, such as `shop.orders`; one name stands for a list of one.
         lock_timeout: seconds to wait for the locks.
-        orc_columns: how Hive matches ORC columns: "position" or "name". Like `old_dates` and
-            `parquet_time_zone`: one value, or a mapping from names of existing tables to values.
-            None: by position if the metastore is Hive 4; if it is Hive 3, files for which the two
-            differ are refused.
+        orc_columns: how Hive matches ORC columns: "position" or "name". Like `old_dates`,
+            `parquet_time_zone` and `avro_time_zone`: one value, or a mapping from names of existing
+            tables to values. None: by position if the metastore is Hive 4; if it is Hive 3, files
+            for which the two differ are refused.
         old_dates: the calendar of days before 1582-10-15 in files that do not name their calendar:
             "gregorian", as in Hive 3.1, or "file", the Julian calendar. None: as in the
             metastore's version of Hive.
         parquet_time_zone: the time zone of the JVM that wrote Parquet files, such as
             "Europe/Berlin", for files that do not name it or that hold instants. None: a query
             that needs their timestamps is refused.
+        avro_time_zone: the time zone of Hive's JVM, for timestamps in Avro files that do not name
+            their writer's zone, such as Spark's. None: a query that needs them is refused.
         heartbeat_interval: seconds between two heartbeats; None: a third of the metastore's
             transaction timeout.
         metastore_timeout: seconds that a call to the metastore may take.
@@ -121,7 +124,10 @@ def snapshot(
     session_of(spark)
     names = table_names(tables)
     of_all, of_some = _file_settings(
-        orc_columns=orc_columns, old_dates=old_dates, parquet_time_zone=parquet_time_zone
+        orc_columns=orc_columns,
+        old_dates=old_dates,
+        parquet_time_zone=parquet_time_zone,
+        avro_time_zone=avro_time_zone,
     )
     connect = partial(
         MetastoreClient,
@@ -427,7 +433,7 @@ class Snapshot:
             raise InvalidSettingError(
                 f"The settings name {', '.join(map(str, unknown))}, but the metastore has no such "
                 "table, so another table may be read without its settings. Correct or remove "
-                "the name in `orc_columns`, `old_dates` or `parquet_time_zone`.",
+                "the name in `orc_columns`, `old_dates`, `parquet_time_zone` or `avro_time_zone`.",
                 code="HIVEACID_SETTINGS_FOR_UNKNOWN_TABLE",
             )
 

@@ -31,8 +31,10 @@ from integration.support.hive.server import (
     running_or_own,
 )
 from integration.support.metastore import assert_nothing_held
+from integration.support.odd_times import FAR_YEARS, ODD_TIMES
 from integration.support.spark_packages import LOCK_FILES
 from integration.support.tables import ACID, KINDS_OF_TABLES, PLAIN, make_all_kinds
+from integration.test_parquet_times import of_sparks_avro
 from integration.test_reader_types import TIMES
 
 KINDS = "kinds_of_tables"
@@ -204,8 +206,68 @@ def test_times_in_parquet_of_hive_3(
         old.execute("DROP DATABASE times CASCADE")
 
 
+def test_odd_texts_of_dates_and_timestamps(
+    writer: Writer, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Also inside of arrays and maps: what each Hive shows of texts that it does not write."""
+    server, client = writer
+    is_moved = server.version == "3.1.3"
+    texts = [*ODD_TIMES, *(() if is_moved else FAR_YEARS)]
+    table = "odd_texts.t"
+    client.execute("CREATE DATABASE odd_texts")
+    client.execute(
+        f"CREATE TABLE {table} (id int, day date, at timestamp, days array<date>, "
+        "times map<string,timestamp>) ROW FORMAT DELIMITED FIELDS TERMINATED BY '|' COLLECTION "
+        "ITEMS TERMINATED BY ';' MAP KEYS TERMINATED BY '=' STORED AS TEXTFILE TBLPROPERTIES "
+        "('transactional'='true', 'transactional_properties'='insert_only')"
+    )
+    lines = (f"{i}|{it}|{it}|{it};{it}|k={it}\n" for i, it in enumerate(texts))
+    (tmp_path / "odd").write_text("".join(lines))
+    client.execute(f"LOAD DATA LOCAL INPATH '{tmp_path}/odd' INTO TABLE {table}")
+    values = ("day", "at", "days[1]", "times['k']")
+    columns = [
+        f"if(id < {len(ODD_TIMES)}, cast({value} AS string), "
+        f"cast(datediff({value}, '2000-01-01') AS string))"
+        for value in values
+    ]
+    hives = client.query(f"SELECT id, {', '.join(columns)} FROM {table}")
+    with hiveacid.snapshot(spark, server.metastore_uri, [table]) as snapshot:
+        ours = snapshot.table(table).selectExpr("id", *columns).collect()
+    client.execute("DROP DATABASE odd_texts CASCADE")
+    shown = {
+        text: (tuple(row[1:]), tuple(hive[1:]))
+        for text, row, hive in zip(texts, sorted(ours), sorted(hives), strict=True)
+    }
+    assert shown["2023-02-29"][1][0] == ("2023-03-01" if is_moved else None)
+    assert {text: both for text, both in shown.items() if both[0] != both[1]} == {}, "ours, Hive's"
+
+
 #: Spark reads Avro with a module of its own, which the tests have for some lines.
 AVRO = ("AVRO",) if pyspark.__version__.rpartition(".")[0] in LOCK_FILES else ()
+
+
+@pytest.mark.skipif(not AVRO, reason="Spark lacks its module for Avro")
+def test_times_in_avro_of_spark_in_hive_3(
+    hive_3: HiveServer, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Hive 3.1 has no legacy conversion: days before 1582-10-15 stay as they are."""
+    table, shown = "avro_times.t", "id, cast(at AS string)"
+    file = of_sparks_avro(spark, tmp_path / "avro")
+    with HiveClient(hive_3.hs2_port, log=hive_3.log) as client:
+        client.execute("CREATE DATABASE avro_times")
+        client.execute(
+            f"CREATE TABLE {table} (id int, at timestamp) STORED AS AVRO TBLPROPERTIES "
+            "('transactional'='true', 'transactional_properties'='insert_only')"
+        )
+        client.execute(f"LOAD DATA LOCAL INPATH '{file}' INTO TABLE {table}")
+        hives = canonical(client.query(f"SELECT {shown} FROM {table}"))
+        with hiveacid.snapshot(
+            spark, hive_3.metastore_uri, [table], avro_time_zone="UTC"
+        ) as snapshot:
+            ours = snapshot.table(table).selectExpr(*shown.split(", ")).collect()
+        client.execute("DROP DATABASE avro_times CASCADE")
+    assert len(hives) == len(TIMES) and canonical(ours) == hives
+
 
 INSERT_ONLY = (
     "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'transactional_properties'='insert_only')"

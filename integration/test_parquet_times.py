@@ -1,8 +1,9 @@
-"""Timestamps in Parquet files that do not say whose clock they show, beside a Hive in New York."""
+"""Timestamps in files that do not say whose clock they show, beside a Hive in New York."""
 
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -41,16 +42,20 @@ def elsewhere(
         HiveClient(server.hs2_port, log=server.log) as client,
     ):
         client.execute("CREATE DATABASE times")
-        yield Differential(server, client, spark, parquet_time_zone=ZONE)
+        yield Differential(server, client, spark, time_zone=ZONE)
 
 
 def make(
-    differential: Differential, name: str, *files: Path, columns: str = "id int, at timestamp"
+    differential: Differential,
+    name: str,
+    *files: Path,
+    columns: str = "id int, at timestamp",
+    format: str = "PARQUET",
 ) -> str:
     """A table with the rows of some files."""
     table = f"times.{name}"
     differential.client.execute(
-        f"CREATE TABLE {table} ({columns}) STORED AS PARQUET TBLPROPERTIES ({INSERT_ONLY})"
+        f"CREATE TABLE {table} ({columns}) STORED AS {format} TBLPROPERTIES ({INSERT_ONLY})"
     )
     for file in files:
         differential.client.execute(f"LOAD DATA LOCAL INPATH '{file}' INTO TABLE {table}")
@@ -184,6 +189,73 @@ def test_without_the_zone_only_its_timestamps_are_refused(
         hiveacid.snapshot(elsewhere.spark, uri, [table], parquet_time_zone="Mars") as snapshot,
     ):
         snapshot.table(table)
+
+
+#: Timestamps of Avro, and the times that are written.
+AVRO_SCHEMA = {
+    "type": "record",
+    "name": "row",
+    "fields": [
+        {"name": "id", "type": "int"},
+        {"name": "at", "type": ["null", {"type": "long", "logicalType": "timestamp-millis"}]},
+        {"name": "us", "type": ["null", {"type": "long", "logicalType": "timestamp-micros"}]},
+        {
+            "name": "times",
+            "type": {"type": "array", "items": {"type": "long", "logicalType": "timestamp-millis"}},
+        },
+    ],
+}
+
+
+def of_sparks_avro(spark: SparkSession, path: Path, calendar: str = "CORRECTED") -> Path:
+    """As Spark writes Avro; it names no zone."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.avro.datetimeRebaseModeInWrite", calendar)
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    # In New York the first one would be in the year 0.
+    times = ["0001-01-02 00:00:00", *TIMES[1:]]
+    rows = ", ".join(f"({i}, timestamp '{time}')" for i, time in enumerate(times))
+    frame = session.sql(
+        f"select id, at, at as us, array(at) as times from values {rows} as v(id, at)"
+    )
+    writer = frame.coalesce(1).write.format("avro").option("avroSchema", json.dumps(AVRO_SCHEMA))
+    writer.save(str(path))
+    (file,) = path.glob("*.avro")
+    return file
+
+
+def test_timestamps_in_avro_of_spark(elsewhere: Differential, tmp_path: Path) -> None:
+    """Rows, filters and changes are those that Hive shows; without the zone they are refused."""
+    spark, uri = elsewhere.spark, elsewhere.hive.metastore_uri
+    shown = [*SHOWN, "cast(times[0] AS string)"]
+    columns = "id int, at timestamp, us timestamp, times array<timestamp>"
+    file = of_sparks_avro(spark, tmp_path / "avro")
+    table = make(elsewhere, "avro_of_spark", file, columns=columns, format="AVRO")
+    elsewhere.check_columns(table, shown, ZONES)
+    elsewhere.check_filters(table, FILTERS, SHOWN)
+    with hiveacid.snapshot(spark, uri, [table], avro_time_zone=ZONE) as snapshot:
+        state = snapshot.changes(table).state
+        with pytest.raises(SparkRuntimeException, match="microseconds") as failed:
+            snapshot.table(table).where("id = 3").select("us").collect()
+        assert f"{file.name} stores timestamps in microseconds" in str(failed.value)
+    (micros,) = elsewhere.client.query(f"SELECT year(us) FROM {table} WHERE id = 12")[0]
+    assert micros > 9999, "Hive shows another year"
+    with hiveacid.snapshot(spark, uri, [table], avro_time_zone="UTC") as snapshot:
+        (loss,) = snapshot.changes(table, state).losses
+        assert f"the setting avro_time_zone is UTC, before {ZONE}" in str(loss)
+    with hiveacid.snapshot(spark, uri, [table]) as snapshot:
+        assert snapshot.table(table).select("id").count() == len(TIMES)
+        with pytest.raises(SparkRuntimeException, match="Set `avro_time_zone`, on the source or"):
+            snapshot.table(table).where("id = 3").select("at").collect()
+
+    old = of_sparks_avro(spark, tmp_path / "legacy", calendar="LEGACY")
+    table = make(elsewhere, "avro_of_old_spark", old, columns=columns, format="AVRO")
+    elsewhere.check_filters(table, ["id > 8 AND at >= timestamp '1901-01-01 00:00:00'"], SHOWN)
+    with (
+        elsewhere.pinned_frame(table) as (_, frame),
+        pytest.raises(SparkRuntimeException, match="holds a timestamp before 1900 that"),
+    ):
+        frame.where("id = 1").select("at").collect()
 
 
 @pytest.mark.parametrize("legacy", [False, True])

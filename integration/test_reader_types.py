@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import json
 from pathlib import Path
 
+import pyarrow
+import pyarrow.orc
 import pyorc
 import pytest
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import SparkRuntimeException
+from pyspark.errors import PySparkException, SparkRuntimeException
 
 import hiveacid
 from hiveacid.errors import UnreadableTableError
 from hiveacid.reader.verify import verify
 from integration.support.differential import Differential, canonical
-from integration.support.hive import HiveClient
+from integration.support.hive import HiveClient, HiveSqlError
 from integration.support.tables import FULL_ACID, INSERT_ONLY, REPEATS, setting, storage
 
 TIMES = [
@@ -203,6 +206,7 @@ NOT_CONVERTED: list[tuple[object, str, str, str]] = [
     (DATE, "date '2024-01-01'", "tinyint", "the int 19723"),
     ({"type": "array", "items": "int"}, "array(5, 300)", "array<tinyint>", "the int 300"),
     ("int", "5", "timestamp", "int"),
+    ({**RECORD, "name": "q"}, "named_struct('x', 5)", "struct<x:timestamp>", "struct<x:int>"),
     (DATE, "date '2024-01-01'", "timestamp", "date"),
     (LOCAL, "timestamp_ntz '2024-01-01 10:00:00'", "timestamp", "timestamp_ntz"),
     ({"type": "array", "items": "bytes"}, "array(X'61')", "array<string>", "array<binary>"),
@@ -240,6 +244,34 @@ def test_types_in_avro_files_of_others(
             assert f" has {what} for column c{i}, which is {hive_type} in {table}" in text
             assert "[HIVEACID_STORED_TYPE_DIFFERS] file:" in text
             assert frame.where("id = 2").select(f"c{i}").collect() == [(None,)]
+
+
+def test_fractions_before_1970_in_orc_of_others(
+    differential: Differential, hive_client: HiveClient, database: str, tmp_path: Path
+) -> None:
+    """Hive shows another second for one of pyorc's, and fails on Arrow's."""
+    texts = ("1969-12-31 23:59:59.5", "1969-12-31 23:59:58.999999", "1900-01-01 00:00:00.123456")
+    times = [dt.datetime.fromisoformat(text).replace(tzinfo=dt.timezone.utc) for text in texts]
+    with (tmp_path / "pyorc").open("wb") as out:
+        with pyorc.Writer(out, "struct<at:timestamp>") as writer:
+            writer.writerows((time,) for time in times)
+    of_arrow = pyarrow.array([time.replace(tzinfo=None) for time in times], pyarrow.timestamp("us"))
+    pyarrow.orc.write_table(pyarrow.table({"at": of_arrow}), tmp_path / "arrow")
+    for name in ("pyorc", "arrow"):
+        table = f"{database}.{name}"
+        hive_client.execute(
+            f"CREATE TABLE {table} (at timestamp) STORED AS ORC TBLPROPERTIES ({INSERT_ONLY})"
+        )
+        hive_client.execute(f"LOAD DATA LOCAL INPATH '{tmp_path}/{name}' INTO TABLE {table}")
+    shown = ["cast(at AS string)"]
+    differential.check_columns(f"{database}.pyorc", shown)
+    assert ("1970-01-01 00:00:00.5",) in hive_client.query(
+        f"SELECT {shown[0]} FROM {database}.pyorc"
+    )
+    with pytest.raises(HiveSqlError, match="nanos > 999999999 or < 0"):
+        hive_client.query(f"SELECT {shown[0]} FROM {database}.arrow")
+    with pytest.raises((Py4JJavaError, PySparkException), match="nanos > 999999999 or < 0"):
+        differential.read(f"{database}.arrow")
 
 
 @pytest.mark.parametrize(

@@ -208,8 +208,8 @@ def test_a_file_that_vanishes(
         if node.node.name == "early"
     )
     cleaner = (
-        f"Hive's cleaner has not removed the file: transaction {transaction}, which holds "
-        "this run's snapshot, is still open"
+        f"The transaction {transaction}, which holds this run's snapshot, is still open, and "
+        "Hive's cleaner keeps what it may read, but not the files of earlier instants"
     )
     assert f"file:{moved['planned']} was in the plan of the read, and is gone." in messages["late"]
     assert f"{moved['running']}" in messages["during"]

@@ -26,7 +26,6 @@ was converted to a transactional one.
 _OLD_DATES = "setting old_dates"
 _ORC_COLUMNS = "setting orc_columns"
 _ORIGINALS = "setting hive.mm.allow.originals"
-_PARQUET_TIME_ZONE = "setting parquet_time_zone"
 _PARTITION_COLUMNS = "type of its partition columns"
 _TIME_ZONE = "session's time zone"
 _UTC = frozenset({"z", "utc", "uct", "gmt", "zulu", "universal", "greenwich", "+00:00", "-00:00"})
@@ -51,8 +50,10 @@ def decoding_settings(pinned: PinnedTable, time_zone: str) -> dict[str, str]:
         found[_OLD_DATES] = "gregorian" if pinned.gregorian else "file"
     if any(timestamps_in(types, 0)):
         found[_TIME_ZONE] = "UTC" if _is_utc(time_zone) else time_zone
-        if pinned.parquet_time_zone is not None and _has_parquet(pinned):
-            found[_PARQUET_TIME_ZONE] = pinned.parquet_time_zone
+        zones = {"parquet": pinned.parquet_time_zone, "avro": pinned.avro_time_zone}
+        for format, zone in zones.items():
+            if zone is not None and _has_format(pinned, format):
+                found[f"setting {format}_time_zone"] = zone
     if table.is_insert_only:
         found[_ORIGINALS] = str(pinned.shows_originals).lower()
     return found
@@ -63,9 +64,9 @@ def are_originals_shown(settings: Mapping[str, str]) -> bool:
     return settings.get(_ORIGINALS) == "true"
 
 
-def _has_parquet(pinned: PinnedTable) -> bool:
+def _has_format(pinned: PinnedTable, format: str) -> bool:
     storages = (pinned.table.storage, *pinned.storages)
-    return any("parquet" in (storage.input_format or "").lower() for storage in storages)
+    return any(format in (storage.input_format or "").lower() for storage in storages)
 
 
 def changed_settings(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:

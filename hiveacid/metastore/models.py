@@ -369,6 +369,16 @@ class ServerInfo:
         return not _APACHE_HIVE_3.fullmatch(self.version)
 
     @property
+    def is_hive_3(self) -> bool | None:
+        """Whether it is Apache Hive 3, and not Hive 4.
+
+        None for other vendors' releases of Hive 3, which may have taken over more of Hive 4.
+        """
+        if self._is_hive_4:
+            return False
+        return True if _APACHE_HIVE_3.fullmatch(self.version) else None
+
+    @property
     def _is_hive_4(self) -> bool:
         return _is_hive_4(self.version)
 

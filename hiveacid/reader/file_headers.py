@@ -49,6 +49,10 @@ calendar, and the metadata key by which a later Spark states that it wrote the l
 _STAMP = re.compile(r"^ *(?:optional|required|repeated) (int96) |\(TIMESTAMP\((\w+,\w+)\)\)", re.M)
 """Timestamps in the text of a Parquet schema: `INT96`, or a unit and whether it is UTC."""
 
+MICROS = "timestamp-micros"
+_AVRO_STAMP = re.compile(r'"logicalType": "((?:local-)?timestamp-[a-z]+)"')
+"""Timestamps in the text of a field of an Avro schema."""
+
 
 def ask_file(
     spark: SparkSession, file: ListedFile, format: str, question: Callable[[JavaObject], Answer]
@@ -140,7 +144,8 @@ class FileHeader:
     Parquet file. `zone`, `proleptic` and `legacy` are the writer's metadata `writer.time.zone`,
     `writer.proleptic` (`writer.date.proleptic` in Parquet) and `writer.zone.conversion.legacy`.
     `stamps` maps a column name in lower case to the encodings of the timestamps in the column of a
-    Parquet file: `int96`, or a unit and whether it is adjusted to UTC, as in `MICROS,true`.
+    Parquet file: `int96`, or a unit and whether it is adjusted to UTC, as in `MICROS,true`; of an
+    Avro file: the logical types, such as `timestamp-millis`.
     `created_by` names the writer of a Parquet file. `by_spark`: a Spark wrote the file in the
     proleptic Gregorian calendar (3.0 and later, by default). `rebased` are the encodings for which
     Spark's reader rebases the calendar, whatever its options: `INT96`, and `INT64`, which includes
@@ -307,13 +312,30 @@ def _converted(
 
 def _avro(spark: SparkSession, reader: JavaObject) -> FileHeader:
     converters = java(spark.sparkContext, "org.apache.spark.sql.avro.SchemaConverters")
+    schema = reader.getSchema()
     return FileHeader(
-        _from_java(converters.toSqlType(reader.getSchema()).dataType()),
+        _from_java(converters.toSqlType(schema).dataType()),
         reader.getMetaString("writer.time.zone"),
         reader.getMetaString("writer.proleptic"),
         reader.getMetaString("writer.zone.conversion.legacy"),
+        stamps=_avro_stamps(schema.toString()),
         rebased=(INT64,) if _is_rebased(INT64, reader.getMetaString) else (),
     )
+
+
+def _avro_stamps(schema: str) -> dict[str, tuple[str, ...]]:
+    """Return the logical types of the timestamps in each column.
+
+    A column without any may refer to a named type of another column: it gets those of all columns.
+    """
+    of_all = tuple(sorted(set(_AVRO_STAMP.findall(json.dumps(json.loads(schema))))))
+    if not of_all:
+        return {}
+    found = {}
+    for column in json.loads(schema)["fields"]:
+        own = set(_AVRO_STAMP.findall(json.dumps(column)))
+        found[column["name"].lower()] = tuple(sorted(own)) or of_all
+    return found
 
 
 def _from_java(schema: JavaObject) -> StructType:

@@ -109,7 +109,8 @@ def insert_only_rows(
         pinned.storages,
         columns,
         pinned.gregorian,
-        pinned.parquet_time_zone,
+        {"parquet": pinned.parquet_time_zone, "avro": pinned.avro_time_zone},
+        pinned.is_hive_3,
     )
     rows: list[DataFrame] = []
     for format, planned in _by_format(read, plan.data).items():

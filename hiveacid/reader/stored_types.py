@@ -8,7 +8,7 @@ resolution).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import starmap
 
 import pyspark
@@ -145,20 +145,10 @@ def is_converted(format: str, stored: DataType, wanted: DataType) -> bool:
 
 def avro_reads(stored: DataType, wanted: DataType) -> bool:
     """Return whether Spark's Avro reader reads a type of a file as Hive reads it."""
-    if isinstance(wanted, UnionType):
-        return True
-    if isinstance(stored, StructType) and isinstance(wanted, StructType):
-        in_file = {field.name.lower(): field.dataType for field in stored}
-        return all(
-            avro_reads(in_file.get(field.name.lower(), field.dataType), field.dataType)
-            for field in wanted
-        )
-    if isinstance(stored, ArrayType) and isinstance(wanted, ArrayType):
-        return avro_reads(stored.elementType, wanted.elementType)
-    if isinstance(stored, MapType) and isinstance(wanted, MapType):
-        return avro_reads(stored.keyType, wanted.keyType) and avro_reads(
-            stored.valueType, wanted.valueType
-        )
+    return all(starmap(_avro_reads, _pairs(stored, wanted)))
+
+
+def _avro_reads(stored: DataType, wanted: DataType) -> bool:
     if isinstance(stored, DecimalType) and isinstance(wanted, DecimalType):
         return _holds(wanted, stored)
     # The reader's integers have 32 bits.
@@ -166,6 +156,30 @@ def avro_reads(stored: DataType, wanted: DataType) -> bool:
         IntegerType() if isinstance(it, _UP_TO_32_BITS) else it for it in (stored, wanted)
     )
     return type(stored) is type(wanted) or type(wanted) in _AVRO_READS.get(type(stored), ())
+
+
+def _pairs(stored: DataType, wanted: DataType) -> Iterator[tuple[DataType, DataType]]:
+    """Yield the types at any depth that a file and the table have at the same position.
+
+    The fields of structs go by their names. Yield two structs without a common field as a pair.
+    Unions are skipped: Avro's reader matches their members.
+    """
+    if isinstance(wanted, UnionType):
+        return
+    if isinstance(stored, StructType) and isinstance(wanted, StructType):
+        in_file = {field.name.lower(): field.dataType for field in stored}
+        common = [field for field in wanted if field.name.lower() in in_file]
+        if not common:
+            yield stored, wanted
+        for field in common:
+            yield from _pairs(in_file[field.name.lower()], field.dataType)
+    elif isinstance(stored, ArrayType) and isinstance(wanted, ArrayType):
+        yield from _pairs(stored.elementType, wanted.elementType)
+    elif isinstance(stored, MapType) and isinstance(wanted, MapType):
+        yield from _pairs(stored.keyType, wanted.keyType)
+        yield from _pairs(stored.valueType, wanted.valueType)
+    else:
+        yield stored, wanted
 
 
 def _holds(wanted: DecimalType, stored: DecimalType) -> bool:
@@ -221,24 +235,13 @@ def _differs_inside(stored: DataType, wanted: DataType) -> bool:
     numbers out of range. For a struct without a field that the file has, Hive shows NULL, and for
     an array of such structs, too.
     """
-    if isinstance(stored, StructType) and isinstance(wanted, StructType):
-        in_file = {field.name.lower(): field.dataType for field in stored}
-        pairs = [
-            (in_file[field.name.lower()], field.dataType)
-            for field in wanted
-            if field.name.lower() in in_file
-        ]
-        return not pairs or any(starmap(_differs_inside, pairs))
-    if isinstance(stored, ArrayType) and isinstance(wanted, ArrayType):
-        return _differs_inside(stored.elementType, wanted.elementType)
-    if isinstance(stored, MapType) and isinstance(wanted, MapType):
-        return _differs_inside(stored.keyType, wanted.keyType) or _differs_inside(
-            stored.valueType, wanted.valueType
-        )
-    if isinstance(stored, UnsignedType) or _may_not_fit(stored, wanted):
-        return True
-    return (isinstance(stored, _UP_TO_32_BITS) and isinstance(wanted, DoubleType)) or (
-        isinstance(stored, DecimalType) and isinstance(wanted, StringType)
+    return any(
+        isinstance(old, UnsignedType)
+        or (isinstance(old, StructType) and isinstance(new, StructType))
+        or _may_not_fit(old, new)
+        or (isinstance(old, _UP_TO_32_BITS) and isinstance(new, DoubleType))
+        or (isinstance(old, DecimalType) and isinstance(new, StringType))
+        for old, new in _pairs(stored, wanted)
     )
 
 

@@ -78,7 +78,9 @@ class WallClock:
     reads. Both zones are normalized by Java. With `julian`, days before 1582-10-15 were counted in
     the Julian calendar, and Spark's reader has not converted them; with `julian_in_utc`, the
     calendar applies to the stored time instead of the zone's wall clock. `before_1900` is the
-    zone's offset in milliseconds before 1900 in Hive's legacy conversion; None without it.
+    zone's offset in milliseconds before 1900 in Hive's legacy conversion; None without it. With
+    `skips_gap`, the zone's offset is added in the calendar that skips 1582-10-05 to 14, where a
+    stored day of these becomes the day ten days later.
     """
 
     file_zone: str
@@ -86,6 +88,7 @@ class WallClock:
     julian: bool = False
     julian_in_utc: bool = False
     before_1900: int | None = None
+    skips_gap: bool = False
 
     @classmethod
     def of(
@@ -95,6 +98,7 @@ class WallClock:
         julian: bool = False,
         julian_in_utc: bool = False,
         legacy: bool = False,
+        skips_gap: bool = False,
     ) -> WallClock:
         """Return the clock of files of `file_zone` in a session.
 
@@ -110,7 +114,7 @@ class WallClock:
         if legacy:
             time_zone = java(spark.sparkContext, "java.util.TimeZone").getTimeZone(zone)
             before_1900 = int(time_zone.getOffset(_LONG_AGO))
-        return cls(_normal(zone), session_zone, julian, julian_in_utc, before_1900)
+        return cls(_normal(zone), session_zone, julian, julian_in_utc, before_1900, skips_gap)
 
     def show(self, column: Column, data_type: DataType) -> Column:
         """Convert the timestamps at any depth of a column to what the session must show."""
@@ -125,6 +129,8 @@ class WallClock:
 
     def _move(self, instant: Column) -> Column:
         is_legacy = self.before_1900 is not None
+        if self.skips_gap:
+            instant = _out_of_gap(instant, F.lit(True))
         if self.julian and self.julian_in_utc:
             instant = _gregorian(instant)
         # `from_utc_timestamp` moves an instant by its zone's offset, `to_utc_timestamp` back.
@@ -133,6 +139,9 @@ class WallClock:
             micros = F.unix_micros(instant)
             early = F.timestamp_micros(micros + F.lit(self.before_1900).cast("bigint") * 1_000)
             wall_clock = F.when(micros < F.lit(FROM_1900), early).otherwise(wall_clock)
+        if self.skips_gap:
+            was_julian = F.unix_micros(instant) < F.lit(_GREGORIAN_FROM * _MICROS_PER_DAY)
+            wall_clock = _out_of_gap(wall_clock, was_julian)
         if self.julian and not self.julian_in_utc:
             wall_clock = _gregorian(wall_clock, is_legacy)
         return F.to_utc_timestamp(wall_clock, self.session_zone)
@@ -188,6 +197,15 @@ def gregorian_dates(column: Column, data_type: DataType) -> Column:
         )
 
     return change(column, data_type, DateType, shown)
+
+
+def _out_of_gap(time: Column, is_later: Column) -> Column:
+    """Move a time between the calendars (1582-10-05 to 14) by ten days, forward or back."""
+    micros, end = F.unix_micros(time), _GREGORIAN_FROM * _MICROS_PER_DAY
+    ten_days = F.lit(10 * _MICROS_PER_DAY)
+    moved = F.timestamp_micros(micros + F.when(is_later, ten_days).otherwise(-ten_days))
+    is_between = (micros >= F.lit(end) - ten_days) & (micros < F.lit(end))
+    return F.when(is_between, moved).otherwise(time)
 
 
 def _gregorian(wall_clock: Column, is_legacy: bool = False) -> Column:

@@ -14,7 +14,7 @@ from pyspark.sql.types import DataType, DateType, StructType, TimestampType
 from hiveacid.errors import InvalidSettingError
 from hiveacid.jvm.errors import JAVA_ERRORS
 from hiveacid.jvm.py4j import java
-from hiveacid.reader.file_headers import INT64, INT96, FileHeader
+from hiveacid.reader.file_headers import INT64, INT96, MICROS, FileHeader
 from hiveacid.reader.scan import FILE_PATH
 from hiveacid.reader.timestamps import FROM_1900, WallClock, change, has
 
@@ -22,7 +22,7 @@ _BY_JAVA = "parquet-mr"
 """Prefix of the `created_by` of Parquet's Java library. Hive reads the timestamps of all other
 writers as local times, without a time zone (`ParquetRecordReaderBase.getSplit`)."""
 
-_REMEDY = "Set `parquet_time_zone`, on the source or in the profile, to this time zone"
+_REMEDY = "Set `{}_time_zone`, on the source or in the profile, to this time zone"
 _AGAIN = "let Hive write the rows again: INSERT OVERWRITE TABLE … SELECT * FROM the same table."
 
 
@@ -33,6 +33,7 @@ class Stamps:
     `zone` is the time zone whose wall clock shows the stored instants, with the offsets of
     `java.util.TimeZone` if `is_legacy`. `is_julian`: Hive counts old days in the Julian calendar,
     with `is_julian_in_utc` the days of the stored instant, else the days of the zone's wall clock.
+    `skips_gap` is that of `WallClock`.
     `is_nanos`: the values are nanoseconds, which Spark reads as numbers. `refusal` is the error
     text after the path of the file if the meaning is unknown; with `refuses_old`, it applies only
     to times before 1900.
@@ -42,6 +43,7 @@ class Stamps:
     is_julian: bool = False
     is_julian_in_utc: bool = False
     is_legacy: bool = False
+    skips_gap: bool = False
     is_nanos: bool = False
     refusal: str = ""
     refuses_old: bool = False
@@ -60,7 +62,8 @@ class Stamps:
     def clock(self, spark: SparkSession) -> WallClock:
         """Return the conversion of the timestamps for a session."""
         in_utc = self.is_julian_in_utc
-        return WallClock.of(spark, self.zone, self.is_julian, in_utc, self.is_legacy)
+        is_legacy, skips_gap = self.is_legacy, self.skips_gap
+        return WallClock.of(spark, self.zone, self.is_julian, in_utc, is_legacy, skips_gap)
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,7 @@ def writer_times(
     *,
     gregorian: bool = False,
     time_zone: str | None = None,
+    is_hive_3: bool | None = False,
 ) -> WriterTimes | None:
     """Return the meaning of dates and timestamps in a file that is read into the columns `data`.
 
@@ -118,7 +122,8 @@ def writer_times(
         data: the columns to read.
         names: the file's own names of the columns.
         gregorian: the pinned table's `gregorian`.
-        time_zone: the pinned table's `parquet_time_zone`.
+        time_zone: the pinned table's `parquet_time_zone` or `avro_time_zone`.
+        is_hive_3: the pinned table's: Hive 3 has no legacy conversion of Avro.
 
     Returns:
         None if `data` has no dates and timestamps.
@@ -130,18 +135,21 @@ def writer_times(
     if not any(timed) and not has(data, DateType):
         return None
     if time_zone is not None and not _is_zone(spark.sparkContext, time_zone):
-        raise InvalidSettingError(
-            f"parquet_time_zone must be a time zone that Java knows, such as `Europe/Berlin`, not "
-            f"{time_zone!r}.",
-            code="HIVEACID_INVALID_PARQUET_TIME_ZONE",
+        message = (
+            f"{format}_time_zone must be a time zone that Java knows, such as `Europe/Berlin`, not "
+            f"{time_zone!r}."
         )
+        if format == "avro":
+            raise InvalidSettingError(message, code="HIVEACID_INVALID_AVRO_TIME_ZONE")
+        raise InvalidSettingError(message, code="HIVEACID_INVALID_PARQUET_TIME_ZONE")
     is_marked = header.proleptic is not None or not gregorian
     julian_dates = is_marked and (header.proleptic or "false").lower() != "true"
     # In Parquet the flag applies to dates only: `NanoTimeUtils` counts Julian days.
     is_julian = julian_dates or (format == "parquet" and is_marked)
-    plain = _stamps(spark.sparkContext, format, header, is_julian, time_zone)
+    is_legacy = format == "parquet" or not is_hive_3
+    plain = _stamps(spark.sparkContext, format, header, is_julian, time_zone, is_legacy)
     stamps = tuple(
-        _of_kinds(header, header.stamps.get((name or "").lower(), ()), plain, time_zone)
+        _of_kinds(format, header, header.stamps.get((name or "").lower(), ()), plain, time_zone)
         if there
         else None
         for name, there in zip(names, timed, strict=True)
@@ -169,12 +177,24 @@ def _has_int64(header: FileHeader) -> bool:
 
 
 def _of_kinds(
-    header: FileHeader, kinds: Sequence[str], plain: Stamps, time_zone: str | None
+    format: str,
+    header: FileHeader,
+    kinds: Sequence[str],
+    plain: Stamps,
+    time_zone: str | None,
 ) -> Stamps:
     """Return the meaning of timestamps with these encodings (`FileHeader.stamps`).
 
     INT64 timestamps are in the Gregorian calendar (`ParquetTimestampUtils`).
     """
+    if format == "avro":
+        if MICROS in kinds:
+            return Stamps(
+                refusal=f" stores timestamps in microseconds ({MICROS}), which Hive shows as "
+                "milliseconds, in another year. Write the file again with timestamp-millis."
+            )
+        # Spark's reader rebases timestamps together with dates.
+        return _without_rebased(header, INT64, plain)
     if not kinds or kinds == (INT96,):
         return _without_rebased(header, INT96, plain)
     if len(kinds) > 1:
@@ -187,8 +207,8 @@ def _of_kinds(
     if is_utc == "true" and time_zone is None:
         return Stamps(
             refusal=" stores timestamps as instants (INT64, adjusted to UTC) and was created by "
-            f"{header.created_by}. Hive shows them in the time zone of its own Java. {_REMEDY}, or "
-            f"{_AGAIN}"
+            f"{header.created_by}. Hive shows them in the time zone of its own Java. "
+            f"{_REMEDY.format(format)}, or {_AGAIN}"
         )
     zone = time_zone if is_utc == "true" and time_zone is not None else "UTC"
     return _without_rebased(header, INT64, Stamps(zone, is_nanos=unit == "NANOS"))
@@ -207,23 +227,25 @@ def _without_rebased(header: FileHeader, way: str, stamps: Stamps) -> Stamps:
 
 
 def _stamps(
-    context: SparkContext, format: str, header: FileHeader, is_julian: bool, time_zone: str | None
+    context: SparkContext,
+    format: str,
+    header: FileHeader,
+    is_julian: bool,
+    time_zone: str | None,
+    is_legacy: bool,
 ) -> Stamps:
     """Return the meaning of timestamps by the file's metadata: INT96, or Avro's timestamps."""
     if format == "parquet" and not header.created_by.startswith(_BY_JAVA):
         return Stamps(is_julian=is_julian)
     if header.zone is None:
-        if format == "parquet" and time_zone is not None:
-            return Stamps(time_zone, is_julian, is_legacy=True)
+        if time_zone is not None:
+            skips_gap = format == "avro" and is_legacy
+            return Stamps(time_zone, is_julian, is_legacy=is_legacy, skips_gap=skips_gap)
         by = f" and was created by {header.created_by}" if header.created_by else ""
-        what = f" does not name its writer's time zone (writer.time.zone){by}"
-        if format == "parquet":
-            return Stamps(
-                refusal=f"{what}, so that Hive shows its timestamps in the time zone of "
-                f"its own Java. {_REMEDY}, or {_AGAIN}"
-            )
         return Stamps(
-            refusal=f"{what}, so that its timestamps cannot be read exactly. To read them, {_AGAIN}"
+            refusal=f" does not name its writer's time zone (writer.time.zone){by}, so that Hive "
+            "shows its timestamps in the time zone of its own Java. "
+            f"{_REMEDY.format(format)}, or {_AGAIN}"
         )
     if not _is_zone(context, header.zone):
         return Stamps(
@@ -231,7 +253,7 @@ def _stamps(
             f"writer.time.zone), so that Hive fails on its timestamps, too. Load the rows again."
         )
     if (header.legacy or "false").lower() == "true":
-        return Stamps(header.zone, is_julian, is_legacy=True)
+        return Stamps(header.zone, is_julian, is_legacy=True, skips_gap=format == "avro")
     return Stamps(header.zone, is_julian, is_julian_in_utc=format == "parquet")
 
 

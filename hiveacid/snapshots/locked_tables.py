@@ -217,6 +217,8 @@ class LockedTables:
                 orc_columns=OrcColumns.of(files[name].orc_columns, server),
                 gregorian=files[name].counts_in_gregorian(server),
                 parquet_time_zone=files[name].parquet_time_zone,
+                avro_time_zone=files[name].avro_time_zone,
+                is_hive_3=server.is_hive_3,
                 shows_originals=table.is_insert_only and shows_originals,
                 merges_files=table.is_insert_only and merges_files,
                 hive_listing=HiveListing.of(server.version),

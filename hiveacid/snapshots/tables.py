@@ -100,6 +100,8 @@ class FileSettings:
         parquet_time_zone: the time zone of the JVM that wrote Parquet files, the same as that of
             Hive's own JVM, for files that do not name it or hold instants; None refuses their
             timestamps.
+        avro_time_zone: the time zone of Hive's own JVM, for Avro files that name no zone; None
+            refuses their timestamps.
 
     Raises:
         InvalidSettingError: a setting has another value.
@@ -108,6 +110,7 @@ class FileSettings:
     orc_columns: str | None = None
     old_dates: str | None = None
     parquet_time_zone: str | None = None
+    avro_time_zone: str | None = None
 
     def __post_init__(self) -> None:
         OrcColumns.parse(self.orc_columns)
@@ -117,6 +120,11 @@ class FileSettings:
                 "calendar in which Hive counts days before 1582-10-15.",
                 code="HIVEACID_INVALID_OLD_DATES",
             )
+
+    @classmethod
+    def of(cls, options: object) -> FileSettings:
+        """Return the settings that are attributes of an object, next to others."""
+        return cls(**{it.name: getattr(options, it.name) for it in fields(cls)})
 
     def or_else(self, others: FileSettings) -> FileSettings:
         """Return these settings, with the values of `others` for settings that are None."""
@@ -217,6 +225,8 @@ class PinnedTable(UnlockedTable):
         gregorian: whether days before 1582-10-15 are counted in the Gregorian calendar, as in Hive
             3.1, if a file does not name its calendar.
         parquet_time_zone: the zone of timestamps in Parquet files that name none.
+        avro_time_zone: the zone of timestamps in Avro files that name none.
+        is_hive_3: whether Hive is Apache's Hive 3; None for other vendors' releases of it.
         shows_originals: whether Hive shows files outside of bases and deltas in insert-only tables
             (`hive.mm.allow.originals`).
         merges_files: whether compactions of insert-only tables merge files
@@ -231,6 +241,8 @@ class PinnedTable(UnlockedTable):
     orc_columns: OrcColumns = OrcColumns.POSITION
     gregorian: bool = False
     parquet_time_zone: str | None = None
+    avro_time_zone: str | None = None
+    is_hive_3: bool | None = False
     shows_originals: bool = False
     merges_files: bool = False
     deletes_by_number: bool = True

@@ -57,13 +57,13 @@ class Differential:
         hive: HiveServer,
         client: HiveClient,
         spark: SparkSession,
-        parquet_time_zone: str | None = None,
+        time_zone: str | None = None,
     ) -> None:
         # What the default of a Hive 3 is: its metastore does not tell.
         orc_columns = "name" if hive.version == hive_3.VERSION else None
         self.settings = SnapshotSettings(
             lock_timeout=60,
-            files=FileSettings(orc_columns, parquet_time_zone=parquet_time_zone),
+            files=FileSettings(orc_columns, parquet_time_zone=time_zone, avro_time_zone=time_zone),
         )
         self.hive = hive
         self.client = client

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
 from pyspark.errors import SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import DateType, TimestampType
 
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.formats.text import in_utf8
+from hiveacid.reader.formats.text_values import text_value
+from hiveacid.reader.scan import FILE_PATH
 
 
 def lines(spark: SparkSession, *lines: bytes) -> DataFrame:
@@ -31,3 +36,25 @@ def test_anything_else_is_refused(spark: SparkSession, line: bytes) -> None:
     message = rf"\[HIVEACID_TEXT_NOT_UTF8\] {found}"
     with pytest.raises(SparkRuntimeException, match=message):
         lines(spark, b"good", line).collect()
+
+
+def test_a_text_on_which_hives_differ_is_an_error_if_the_release_is_unknown(
+    spark: SparkSession,
+) -> None:
+    """Other vendors' releases of Hive 3 may read texts as either Hive does."""
+    texts = ["2024-02-29", "23-02-29", "2023-02-29 24:00:00", "2024-01-01x", "soon"]
+    rows = [(i, text, "file:/t/000000_0") for i, text in enumerate(texts)]
+    cells = spark.createDataFrame(rows, f"id int, cell string, {FILE_PATH} string")
+    day, at = (
+        text_value(F.col("cell"), type_, None, None) for type_ in (DateType(), TimestampType())
+    )
+    same = cells.where("id in (0, 4)").orderBy("id").select(day, at)
+    assert [tuple(row) for row in same.collect()] == [(dt.date(2024, 2, 29), None), (None, None)]
+    for i, value, answers in (
+        (1, day, "Hive 4 shows NULL, Hive 3.1 0023-03-01"),
+        (2, at, "Hive 4 shows NULL, Hive 3.1 2023-03-02 00:00:00"),
+        (3, day, "Hive 4 shows 2024-01-01, Hive 3.1 NULL"),
+    ):
+        told = rf"HIVEACID_AMBIGUOUS_DATE\] file:/t/000000_0 has the text {texts[i]} .*\. {answers}"
+        with pytest.raises(SparkRuntimeException, match=told):
+            cells.where(f"id = {i}").select(value).collect()

@@ -235,6 +235,13 @@ class HiveAcidCredentials(Credentials):
         parse_text,
         default=None,
     )
+    avro_time_zone: str | None = option(
+        "The time zone of Hive's JVM, such as `Europe/Berlin`, for timestamps in Avro files that "
+        "do not name their writer's zone (Spark's, Hive's before 3.1.3). Without the key, a query "
+        "that needs such a timestamp fails.",
+        parse_text,
+        default=None,
+    )
     hive_views: str | None = option(
         "The Hive release whose behaviour Hive views get: `4.0` or `3.1`, whatever the metastore's "
         "version. `refuse`: refuse Hive views unless the metastore is that of Hive 4.0 or of "

@@ -362,7 +362,7 @@ def _snapshot_settings(credentials: HiveAcidCredentials, hooks: CommandHooks) ->
     return SnapshotSettings(
         credentials.heartbeat_interval,
         credentials.lock_timeout,
-        FileSettings(credentials.orc_columns, credentials.old_dates, credentials.parquet_time_zone),
+        FileSettings.of(credentials),
         hooks.file_settings,
         credentials.scratch_directory,
         credentials.open_files_limit,

@@ -167,14 +167,19 @@ def _is_read(stored: DataType, wanted: DataType) -> bool:
 
 def _unread(column: Column, stored: DataType, columns: TableColumns, i: int) -> Column:
     """Return an error for each value of a column whose type in the file cannot be converted."""
+    file_type, remedy = stored.simpleString(), "Let Hive copy the table."
+    if "timestamp_ntz" not in file_type:
+        remedy = (
+            "Give the column the file's type in Hive (ALTER TABLE … CHANGE COLUMN), or let Hive "
+            "copy the table."
+        )
     message = F.concat(
         F.lit("[HIVEACID_STORED_TYPE_DIFFERS] "),
         F.col(FILE_PATH),
         F.lit(
-            f" has {stored.simpleString()} for column {columns.data.names[i]}, which is "
+            f" has {file_type} for column {columns.data.names[i]}, which is "
             f"{columns.data_types[i]} in {columns.table}. The values cannot be read as Hive reads "
-            "them. Give the column the file's type in Hive (ALTER TABLE … CHANGE COLUMN), or let "
-            "Hive copy the table."
+            f"them. {remedy}"
         ),
     )
     return F.when(column.isNotNull(), F.raise_error(message))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Generic, TypeVar
 
@@ -27,8 +27,9 @@ class TableRead:
     """One read of an insert-only table.
 
     `storages` has the storage of each partition, by `DataFile.partition`; for an unpartitioned
-    table, the table's own. `columns` are the table's columns. `gregorian` and `parquet_time_zone`
-    are settings of the pinned table.
+    table, the table's own. `columns` are the table's columns. `gregorian` is the pinned table's
+    setting, and `is_hive_3` is the pinned table's. `time_zones` are its zones for files that name
+    none, by the name of the format.
     """
 
     spark: SparkSession
@@ -36,7 +37,8 @@ class TableRead:
     storages: Sequence[StorageDescriptor]
     columns: TableColumns
     gregorian: bool = False
-    parquet_time_zone: str | None = None
+    time_zones: Mapping[str, str | None] = field(default_factory=dict)
+    is_hive_3: bool | None = False
 
 
 @dataclass(frozen=True)

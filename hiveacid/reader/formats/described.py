@@ -57,7 +57,8 @@ class DescribedFormat(FileFormat[DescribedLayout]):
                 columns.data,
                 names or columns.data.names,
                 gregorian=read.gregorian,
-                time_zone=read.parquet_time_zone,
+                time_zone=read.time_zones.get(self.name),
+                is_hive_3=read.is_hive_3,
             )
             stored = stored_types(columns, self.name, file.file, found)
             return DescribedLayout(columns, times, stored, names, header.byte_stream_split)

@@ -148,7 +148,7 @@ class HiveSerde(FileFormat[SerdeLayout]):
         """Read each file as one partition of a table that exists in Spark's plan only."""
         by_path = {file.file.path: file.file for file in files}
         frame = _rows(read.spark, layout, list(by_path.values()))
-        return ScannedFiles(frame, by_path, _columns(read.spark, layout))
+        return ScannedFiles(frame, by_path, _columns(read, layout))
 
 
 def _check_properties(table: Table, storage: StorageDescriptor) -> None:
@@ -307,15 +307,15 @@ def _fields(layout: SerdeLayout) -> StructType:
     return StructType(fields)
 
 
-def _columns(spark: SparkSession, layout: SerdeLayout) -> list[ColumnExpr]:
+def _columns(read: TableRead, layout: SerdeLayout) -> list[ColumnExpr]:
     """Return the table's columns, made of the columns of the scan."""
-    clock = WallClock.of(spark, "UTC")
+    clock = WallClock.of(read.spark, "UTC")
     shown: list[ColumnExpr] = []
     for field, hive_type in zip(layout.columns.data, layout.columns.data_types, strict=True):
         value = as_column(named(field.name))
         own = spark_type(hive_type, with_lengths=True)
         if _is_cell(layout, hive_type):
-            value = text_value(value, own, None)
+            value = text_value(value, own, None, read.is_hive_3)
         else:
             late = partial(_checked, table=layout.columns.table, name=field.name)
             value = change(value, field.dataType, _TIMES, late)

@@ -55,7 +55,8 @@ class LineFormat:
     """Division of a line into cells (`LazySerDeParameters`).
 
     `separators` has one separator for each nesting level, starting with the separator of columns.
-    `header` is the number of header lines at the beginning of each file.
+    `header` is the number of header lines at the beginning of each file. `is_hive_3` is the pinned
+    table's.
     """
 
     separators: tuple[str, ...]
@@ -63,6 +64,7 @@ class LineFormat:
     null: str = "\\N"
     last_takes_rest: bool = False
     header: int = 0
+    is_hive_3: bool | None = False
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,9 @@ class Text(FileFormat[TextLayout]):
         check_codecs(read.spark, [file.file for file in files])
         own = columns_of_partitions(read, partition_columns)
         of_partition = {
-            number: TextLayout(own(number), line_format(read.table, read.storages[number]))
+            number: TextLayout(
+                own(number), line_format(read.table, read.storages[number], read.is_hive_3)
+            )
             for number in {file.partition for file in files}
         }
         return group((of_partition[file.partition], file) for file in files)
@@ -99,7 +103,9 @@ class Text(FileFormat[TextLayout]):
         return ScannedFiles(frame, by_path, text_columns(layout.columns, layout.lines))
 
 
-def line_format(table: Table, storage: StorageDescriptor) -> LineFormat:
+def line_format(
+    table: Table, storage: StorageDescriptor, is_hive_3: bool | None = False
+) -> LineFormat:
     """Return the format of a table's or partition's text files.
 
     Raises:
@@ -145,6 +151,7 @@ def line_format(table: Table, storage: StorageDescriptor) -> LineFormat:
         null=properties.get("serialization.null.format", "\\N"),
         last_takes_rest=rest.lower() == "true",
         header=header_lines(table),
+        is_hive_3=is_hive_3,
     )
 
 
@@ -267,7 +274,7 @@ def _value(cell: Column, data_type: DataType, format: LineFormat, level: int) ->
             )
         )
     else:
-        parsed = text_value(cell, data_type, format.escape)
+        parsed = text_value(cell, data_type, format.escape, format.is_hive_3)
     return F.when(cell != format.null, parsed)
 
 

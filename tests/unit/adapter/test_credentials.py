@@ -48,7 +48,8 @@ def test_every_problem_is_told_at_once_with_the_allowed_keys():
         "token_file, kerberos_service_name, kerberos_principal, kerberos_keytab, "
         "kerberos_server_principal, use_ssl, ssl_ca_file, ssl_check_hostname, use_http_transport, "
         "http_path, metastore_timeout, heartbeat_interval, lock_timeout, hold_until, hold_warning, "
-        "as_of, orc_columns, old_dates, parquet_time_zone, hive_views, footer_cache, "
+        "as_of, orc_columns, old_dates, parquet_time_zone, avro_time_zone, hive_views, "
+        "footer_cache, "
         "scratch_directory, open_files_limit, server_side_parameters"
     )
 

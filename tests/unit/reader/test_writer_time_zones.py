@@ -14,11 +14,18 @@ JAVA = "parquet-mr version 1.13.1"
 SPARK = SimpleNamespace(sparkContext="context")
 
 
-def times(format, column="timestamp", gregorian=False, time_zone=None, **said):
+def times(format, column="timestamp", gregorian=False, time_zone=None, is_hive_3=False, **said):
     header = FileHeader(StructType(), **{"created_by": JAVA, **said})
     columns = StructType().add("c", column)
     return writer_times(
-        SPARK, format, header, columns, ["c"], gregorian=gregorian, time_zone=time_zone
+        SPARK,
+        format,
+        header,
+        columns,
+        ["c"],
+        gregorian=gregorian,
+        time_zone=time_zone,
+        is_hive_3=is_hive_3,
     )
 
 
@@ -86,9 +93,15 @@ def test_a_zone_for_files_that_need_one():
     assert times("parquet", time_zone=zone).stamps == (Stamps(zone, True, is_legacy=True),)
     instants = times("parquet", time_zone=zone, stamps={"c": ("MICROS,true",)})
     assert (instants.stamps, instants.has_int64) == ((Stamps(zone),), True)
-    assert times("avro", time_zone=zone).stamps[0].refusal
-    with pytest.raises(InvalidSettingError, match="parquet_time_zone must be a time zone that"):
-        times("parquet", time_zone="Mars/Base")
+    found = Stamps(zone, True, is_legacy=True, skips_gap=True)
+    assert times("avro", time_zone=zone).stamps == (found,)
+    of_hive_3 = times("avro", time_zone=zone, gregorian=True, is_hive_3=True)
+    assert of_hive_3.stamps == (Stamps(zone),)
+    for format in ("parquet", "avro"):
+        match = f"{format}_time_zone must be a time zone that Java"
+        with pytest.raises(InvalidSettingError, match=match) as raised:
+            times(format, time_zone="Mars/Base")
+        assert raised.value.code == f"HIVEACID_INVALID_{format.upper()}_TIME_ZONE"
 
 
 @pytest.mark.parametrize("time_zone", [None, "Europe/Berlin"])
@@ -111,6 +124,8 @@ def test_old_times_that_sparks_reader_changes_are_refused():
     assert " holds a timestamp before 1900" in stamps.refusal
     (stamps,) = times("parquet", zone="Europe/Berlin", rebased=("int64",)).stamps
     assert not stamps.refusal
+    (stamps,) = times("avro", time_zone="Europe/Berlin", rebased=("int64",)).stamps
+    assert stamps.refuses_old
     for format in ("parquet", "avro"):
         assert times(format, "date", rebased=("int64",)).spark_rebases
         assert not times(format, "date", rebased=("int96",)).spark_rebases

@@ -38,8 +38,8 @@ def test_a_compaction_that_left_nothing_may_be_why_a_file_is_gone():
 def test_else_somebody_else_has_removed_it():
     error = vanished_file("file:/t/a was listed, and is gone.", snapshot())
     assert (
-        "Hive's cleaner has not removed the file: transaction 17, which holds this run's snapshot, "
-        "is still open"
+        "The transaction 17, which holds this run's snapshot, is still open, and Hive's cleaner "
+        "keeps what it may read, but not the files of earlier instants (`as_of`)."
     ) in error.message
 
 

@@ -31,7 +31,8 @@ def test_unknown_options_are_refused_wherever_they_stand():
         "[HIVEACID_INVALID_SOURCE_OPTIONS] Source shop.orders has wrong hiveacid options:\n"
         "  - `also` is not a key of this adapter\n"
         "  - `lok` is not a key of this adapter\n"
-        "Allowed keys: partitions, static, orc_columns, old_dates, parquet_time_zone"
+        "Allowed keys: partitions, static, orc_columns, old_dates, parquet_time_zone, "
+        "avro_time_zone"
     )
 
 

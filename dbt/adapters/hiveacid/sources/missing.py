@@ -105,10 +105,10 @@ def vanished_file(message: str, snapshot: SnapshotEngine) -> VanishedFileError:
         )
     else:
         who = (
-            f"Hive's cleaner has not removed the file: {transaction}, which holds this run's "
-            "snapshot, is still open, and the cleaner keeps what an open transaction may "
-            "read. Look for a job that deletes files below the table's directory, then run "
-            "dbt again."
+            f"The {transaction}, which holds this run's snapshot, is still open, and Hive's "
+            "cleaner keeps what it may read, but not the files of earlier instants (`as_of`). "
+            "Unless you read an earlier instant, look for a job that deletes files below the "
+            "table's directory. Then run dbt again."
         )
     return VanishedFileError(f"{message} {who}")
 

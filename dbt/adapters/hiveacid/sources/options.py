@@ -75,6 +75,13 @@ class SourceOptions:
         default=None,
         shown_default="as in the profile",
     )
+    avro_time_zone: str | None = option(
+        "The time zone of timestamps in this table's Avro files that name none: overrides the "
+        "profile's key of the same name.",
+        parse_text,
+        default=None,
+        shown_default="as in the profile",
+    )
 
     @classmethod
     def of(cls, source: Any) -> SourceOptions:
@@ -101,11 +108,13 @@ class SourceOptions:
 
     def of_a_read(self) -> SourceOptions:
         """Return the options of one read, without those that apply to every read of the table."""
-        return replace(self, orc_columns=None, old_dates=None, parquet_time_zone=None)
+        return replace(
+            self, orc_columns=None, old_dates=None, parquet_time_zone=None, avro_time_zone=None
+        )
 
     def file_settings(self) -> FileSettings:
         """Return how to read the table's files."""
-        return FileSettings(self.orc_columns, self.old_dates, self.parquet_time_zone)
+        return FileSettings.of(self)
 
     def as_clauses(self) -> ReadClauses:
         """Return the clauses for reading the source in a statement."""
