@@ -42,12 +42,16 @@ from hiveacid.errors import (
     MetastoreError,
     MetastoreSecurityError,
     MetastoreUnavailableError,
+    PublicationError,
     RawAcidReferenceError,
     SnapshotEndedError,
     TableNotFoundError,
     TransactionLostError,
     UnreadableTableError,
+    UnwritableRowsError,
+    UnwritableTableError,
     VanishedFileError,
+    WriteAbortedError,
     WriteIdsNotSupportedError,
 )
 from hiveacid.metastore.models import TableName
@@ -62,6 +66,7 @@ from hiveacid.metastore.security.settings import (
 )
 from hiveacid.reader.verify_result import Verification
 from hiveacid.snapshots.locked_tables import SnapshotReport
+from hiveacid.transactions import Transaction, transaction
 from hiveacid.version import __version__
 
 __all__ = [
@@ -83,6 +88,7 @@ __all__ = [
     "MetastoreSecurityError",
     "MetastoreUnavailableError",
     "Password",
+    "PublicationError",
     "RawAcidReferenceError",
     "Security",
     "Snapshot",
@@ -92,12 +98,17 @@ __all__ = [
     "TableName",
     "TableNotFoundError",
     "Tls",
+    "Transaction",
     "TransactionLostError",
     "UnreadableTableError",
+    "UnwritableRowsError",
+    "UnwritableTableError",
     "UserName",
     "VanishedFileError",
     "Verification",
+    "WriteAbortedError",
     "WriteIdsNotSupportedError",
     "__version__",
     "snapshot",
+    "transaction",
 ]

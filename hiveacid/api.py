@@ -143,11 +143,11 @@ def snapshot(
         None if scratch_directory is None else text_of("scratch_directory", scratch_directory),
         open_files_limit,
     )
-    hooks, footers = _InitialTables(names), open_footers(path_of("footer_cache", footer_cache))
+    hooks, footers = InitialTables(names), open_footers(path_of("footer_cache", footer_cache))
     description = text_of("description", description)
     engine = SnapshotEngine(connect, settings, description, hooks, footers=footers, spark=spark)
     return Snapshot(
-        spark, engine, _InitiallyKnown(connect, names, hive_views), names, of_some.keys() - names
+        spark, engine, InitiallyKnown(connect, names, hive_views), names, of_some.keys() - names
     )
 
 
@@ -182,7 +182,7 @@ class Snapshot:
         self,
         spark: SparkSession,
         engine: SnapshotEngine,
-        known: _InitiallyKnown,
+        known: InitiallyKnown,
         tables: Collection[TableName],
         with_settings: Collection[TableName],
     ) -> None:
@@ -438,7 +438,7 @@ class Snapshot:
             )
 
 
-class _InitialTables(SnapshotHooks):
+class InitialTables(SnapshotHooks):
     """Hooks that name the tables of a snapshot, and do nothing else."""
 
     def __init__(self, names: frozenset[TableName]) -> None:
@@ -449,7 +449,7 @@ class _InitialTables(SnapshotHooks):
         return self._names
 
 
-class _InitiallyKnown(KnownTables):
+class InitiallyKnown(KnownTables):
     """Tables of the metastore; the initial ones count as transactional without a look-up."""
 
     def __init__(

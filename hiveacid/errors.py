@@ -98,6 +98,26 @@ class AcidTargetError(HiveAcidError):
     """A statement would let Spark change or remove a transactional table, or its files."""
 
 
+class UnwritableTableError(HiveAcidError):
+    """A transaction cannot write a table so that Hive reads exactly these rows."""
+
+
+class UnwritableRowsError(HiveAcidError):
+    """Rows do not fit the columns of the table that they are written to."""
+
+
+class PublicationError(HiveAcidError):
+    """Staged files could not be moved into their table, so nothing was committed."""
+
+    code = "HIVEACID_PUBLICATION_FAILED"
+
+
+class WriteAbortedError(HiveAcidError):
+    """The metastore has aborted a writing transaction; nothing that it wrote is visible."""
+
+    code = "HIVEACID_WRITE_ABORTED"
+
+
 class VanishedFileError(UnreadableTableError):
     """A file of the snapshot is no longer there."""
 

@@ -22,11 +22,12 @@ ADAPTER = "dbt.adapters.hiveacid"
 INTEGRATION = "integration"
 
 LAYERS = (
+    ("transactions",),
     ("api",),
     ("arguments",),
     ("engine",),
     ("sql",),
-    ("changes",),
+    ("changes", "writer"),
     ("reader",),
     ("snapshots",),
     ("metastore", "jvm", "jars"),

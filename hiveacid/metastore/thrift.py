@@ -339,12 +339,12 @@ def _arguments(name: str, *fields: Field) -> type[Struct]:
     return type(f"{name}_args", (Struct,), {"thrift_spec": spec(*fields)})
 
 
-def _request_call(name: str, request: type, response: type | None, *errors: type) -> Call:
+def request_call(name: str, request: type, response: type | None, *errors: type) -> Call:
     """Return a call whose only argument is one request struct."""
     return _call(name, _arguments(name, struct(1, "rqst", request)), response, *errors)
 
 
-GET_TABLE_REQ = _request_call(
+GET_TABLE_REQ = request_call(
     "get_table_req",
     GetTableRequest,
     GetTableResult,
@@ -352,7 +352,7 @@ GET_TABLE_REQ = _request_call(
     ttypes.NoSuchObjectException,
 )
 
-GET_TABLE_OBJECTS_BY_NAME_REQ = _request_call(
+GET_TABLE_OBJECTS_BY_NAME_REQ = request_call(
     "get_table_objects_by_name_req",
     GetTablesRequest,
     GetTablesResult,
@@ -369,10 +369,10 @@ GET_PARTITIONS_BY_NAMES = Call(
 GET_PARTITION_NAMES = Call(
     "get_partition_names", GetPartitionNamesArguments, GetPartitionNamesResult
 )
-OPEN_TXNS = _request_call("open_txns", OpenTxnRequest, ttypes.OpenTxnsResponse)
+OPEN_TXNS = request_call("open_txns", OpenTxnRequest, ttypes.OpenTxnsResponse)
 GET_OPEN_TXNS = _call("get_open_txns", _arguments("get_open_txns"), GetOpenTxnsResponse)
-GET_OPEN_TXNS_REQ = _request_call("get_open_txns_req", GetOpenTxnsRequest, GetOpenTxnsResponse)
-GET_VALID_WRITE_IDS = _request_call(
+GET_OPEN_TXNS_REQ = request_call("get_open_txns_req", GetOpenTxnsRequest, GetOpenTxnsResponse)
+GET_VALID_WRITE_IDS = request_call(
     "get_valid_write_ids",
     GetValidWriteIdsRequest,
     GetValidWriteIdsResponse,
@@ -380,7 +380,7 @@ GET_VALID_WRITE_IDS = _request_call(
     ttypes.MetaException,
 )
 
-ALLOCATE_TABLE_WRITE_IDS = _request_call(
+ALLOCATE_TABLE_WRITE_IDS = request_call(
     "allocate_table_write_ids",
     AllocateTableWriteIdsRequest,
     AllocateTableWriteIdsResponse,
@@ -389,11 +389,11 @@ ALLOCATE_TABLE_WRITE_IDS = _request_call(
     ttypes.MetaException,
 )
 
-GET_NEXT_NOTIFICATION = _request_call(
+GET_NEXT_NOTIFICATION = request_call(
     "get_next_notification", NotificationEventRequest, ttypes.NotificationEventResponse
 )
 
-SHOW_COMPACT = _request_call("show_compact", ShowCompactRequest, ShowCompactResponse)
+SHOW_COMPACT = request_call("show_compact", ShowCompactRequest, ShowCompactResponse)
 
 ADD_WRITE_IDS_TO_MIN_HISTORY = _call(
     "add_write_ids_to_min_history",
@@ -406,7 +406,8 @@ ADD_WRITE_IDS_TO_MIN_HISTORY = _call(
 class ThriftMetastore(ThriftHiveMetastore.Client):
     """Calls on one connection. Not thread-safe; raises errors of thrift and the metastore."""
 
-    def _invoke(self, call: Call, **arguments: object) -> Any:
+    def invoke(self, call: Call, **arguments: object) -> Any:
+        """Make a call and return its value. Raises the errors that the call declares."""
         self._oprot.writeMessageBegin(call.name, TMessageType.CALL, self._seqid)
         call.arguments(**arguments).write(self._oprot)
         self._oprot.writeMessageEnd()
@@ -432,50 +433,48 @@ class ThriftMetastore(ThriftHiveMetastore.Client):
         return success
 
     def get_table_req(self, req: GetTableRequest) -> GetTableResult:
-        return self._invoke(GET_TABLE_REQ, rqst=req)
+        return self.invoke(GET_TABLE_REQ, rqst=req)
 
     def get_table_objects_by_name_req(self, req: GetTablesRequest) -> GetTablesResult:
-        return self._invoke(GET_TABLE_OBJECTS_BY_NAME_REQ, rqst=req)
+        return self.invoke(GET_TABLE_OBJECTS_BY_NAME_REQ, rqst=req)
 
     def get_partitions_by_names(
         self, db_name: str, tbl_name: str, names: list[str]
     ) -> list[Partition]:
-        return self._invoke(
-            GET_PARTITIONS_BY_NAMES, db_name=db_name, tbl_name=tbl_name, names=names
-        )
+        return self.invoke(GET_PARTITIONS_BY_NAMES, db_name=db_name, tbl_name=tbl_name, names=names)
 
     def get_partition_names(self, db_name: str, tbl_name: str, max_parts: int) -> list[str]:
-        return self._invoke(
+        return self.invoke(
             GET_PARTITION_NAMES, db_name=db_name, tbl_name=tbl_name, max_parts=max_parts
         )
 
     def open_txns(self, rqst: OpenTxnRequest) -> ttypes.OpenTxnsResponse:
-        return self._invoke(OPEN_TXNS, rqst=rqst)
+        return self.invoke(OPEN_TXNS, rqst=rqst)
 
     def get_open_txns(self) -> GetOpenTxnsResponse:
-        return self._invoke(GET_OPEN_TXNS)
+        return self.invoke(GET_OPEN_TXNS)
 
     def get_open_txns_req(self, rqst: GetOpenTxnsRequest) -> GetOpenTxnsResponse:
-        return self._invoke(GET_OPEN_TXNS_REQ, rqst=rqst)
+        return self.invoke(GET_OPEN_TXNS_REQ, rqst=rqst)
 
     def get_valid_write_ids(self, rqst: GetValidWriteIdsRequest) -> GetValidWriteIdsResponse:
-        return self._invoke(GET_VALID_WRITE_IDS, rqst=rqst)
+        return self.invoke(GET_VALID_WRITE_IDS, rqst=rqst)
 
     def allocate_table_write_ids(
         self, rqst: AllocateTableWriteIdsRequest
     ) -> AllocateTableWriteIdsResponse:
-        return self._invoke(ALLOCATE_TABLE_WRITE_IDS, rqst=rqst)
+        return self.invoke(ALLOCATE_TABLE_WRITE_IDS, rqst=rqst)
 
     def get_next_notification(
         self, rqst: NotificationEventRequest
     ) -> ttypes.NotificationEventResponse:
-        return self._invoke(GET_NEXT_NOTIFICATION, rqst=rqst)
+        return self.invoke(GET_NEXT_NOTIFICATION, rqst=rqst)
 
     def show_compact(self, rqst: ShowCompactRequest) -> ShowCompactResponse:
-        return self._invoke(SHOW_COMPACT, rqst=rqst)
+        return self.invoke(SHOW_COMPACT, rqst=rqst)
 
     def add_write_ids_to_min_history(self, txn_id: int, write_ids: Mapping[str, int]) -> None:
-        self._invoke(ADD_WRITE_IDS_TO_MIN_HISTORY, txnId=txn_id, writeIds=dict(write_ids))
+        self.invoke(ADD_WRITE_IDS_TO_MIN_HISTORY, txnId=txn_id, writeIds=dict(write_ids))
 
 
 def _returns_a_value(call: Call) -> bool:

@@ -53,6 +53,23 @@ def plan_listed(
     return plan_locations(spark, pinned, found, footers)
 
 
+def rows_with_ids(
+    spark: SparkSession, pinned: PinnedTable, footers: OrcFooters
+) -> DataFrame | None:
+    """Return the rows of a full-ACID table with the columns of their row ids (`ROW_ID`).
+
+    None for a table without files.
+
+    Raises:
+        UnreadableTableError: the table cannot be read exactly; the message says why.
+    """
+    check_readable(pinned.table)
+    listings = list_locations(spark, [storage.location for storage in pinned.storages])
+    found = replace_open_files(spark, pinned, locations(pinned, listings))
+    plan = plan_locations(spark, pinned, found, footers, row_ids=True)
+    return full_acid_rows(spark, plan, table_columns(pinned.table), row_ids=True)
+
+
 def plan_optimized(
     spark: SparkSession, pinned: PinnedTable, listings: Sequence[Listing], footers: OrcFooters
 ) -> tuple[ReadPlan, WriteIdRanges]:

@@ -150,6 +150,17 @@ class RunSnapshot:
             self._hooks.on_held()
         return {name: tables[name] for name in wanted}
 
+    def begin(self) -> Transaction:
+        """Return the transaction; open it if no table has been pinned yet.
+
+        Raises:
+            SnapshotEndedError: the snapshot has ended.
+            HiveAcidError: what `Transaction.open` raises.
+        """
+        with self._pin_lock:
+            self._raise_if_ended()
+            return (self._tables or self._open()).transaction
+
     def check_alive(self) -> None:
         """Ask the metastore now whether the transaction is still open.
 
@@ -189,10 +200,13 @@ class RunSnapshot:
         tables = self._tables or self._last
         return None if tables is None else tables.summarize()
 
+    def requester(self) -> Requester:
+        """Return the owner that transactions of the snapshot name."""
+        return Requester(operating_system_user(), socket.gethostname(), self._agent_info)
+
     def _open(self) -> LockedTables:
-        requester = Requester(operating_system_user(), socket.gethostname(), self._agent_info)
         transaction = Transaction.open(
-            self._client_factory, self._settings, requester, self._hooks.on_lost
+            self._client_factory, self._settings, self.requester(), self._hooks.on_lost
         )
         self._tables = LockedTables(transaction, self._settings, self._lock_wait, self._unexplained)
         atexit.register(self.end)

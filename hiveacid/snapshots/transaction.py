@@ -205,7 +205,9 @@ class Transaction:
             server = client.server_info()
             interval = settings.heartbeat_seconds(server.transaction_timeout)
             requester = replace(requester, user=client.known_user() or requester.user)
-            id_ = client.open_txn(requester.user, requester.host, requester.agent_info)
+            id_ = client.open_txn(
+                requester.user, requester.host, requester.agent_info, settings.read_only
+            )
         except BaseException:
             client.close()
             raise
@@ -318,6 +320,26 @@ class Transaction:
         finally:
             self.client.close()
 
+    def commit(self) -> None:
+        """Commit what the transaction has written, and release its locks.
+
+        Raises:
+            TransactionLostError: the metastore has aborted it, now or before.
+            MetastoreUnavailableError: the metastore does not answer: it may have committed.
+        """
+        self.raise_if_gone()
+        try:
+            self.client.commit_txn(self.id)
+        except MetastoreUnavailableError:
+            # A metastore of Hive 4 answers the second commit of a transaction like the first.
+            self.client.commit_txn(self.id)
+        with self._state_lock:
+            self._ended_at = time.monotonic()
+        self.ending.set()
+        if self._heartbeat is not None:
+            self._heartbeat.stop()
+        self.client.close()
+
     def _send_end(self, commit: bool) -> None:
         end = self.client.commit_txn if commit else self.client.abort_txn
         try:
@@ -372,6 +394,8 @@ class SnapshotSettings:
         scratch_directory: where the flushed part of files that are being written is copied; None is
             `/tmp` of the file system that the files are on.
         open_files_limit: megabytes that these copies may have together.
+        read_only: whether the transaction only reads, as Hive's own for a SELECT. It gets no write
+            ids.
 
     Raises:
         InvalidSettingError: a number is negative, or is none.
@@ -383,6 +407,7 @@ class SnapshotSettings:
     files_of: Callable[[Collection[TableName]], Mapping[TableName, FileSettings]] = lambda names: {}
     scratch_directory: str | None = None
     open_files_limit: float = DEFAULT_LIMIT
+    read_only: bool = True
 
     def __post_init__(self) -> None:
         for key in ("heartbeat_interval", "lock_timeout", "open_files_limit"):

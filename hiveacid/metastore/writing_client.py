@@ -1,0 +1,337 @@
+"""Client of a Hive metastore with the calls that writing transactions need."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from hmsclient.genthrift.hive_metastore import ttypes
+from thrift.Thrift import TType
+
+from hiveacid.metastore import conversion, thrift
+from hiveacid.metastore.client import PARTITION_BATCH, MetastoreClient
+from hiveacid.metastore.models import LockResponse, LockType, TableName
+from hiveacid.metastore.raw_structs import RawStruct
+from hiveacid.metastore.thrift import Call, Struct, ThriftMetastore
+
+_STATISTICS = "COLUMN_STATS_ACCURATE"
+"""Parameter of a table or partition whose statistics Hive takes for its answers
+(`StatsSetupConst.COLUMN_STATS_ACCURATE`)."""
+
+_CAPABILITIES = [
+    "EXTREAD",
+    "EXTWRITE",
+    "HIVEBUCKET2",
+    "HIVEFULLACIDREAD",
+    "HIVEFULLACIDWRITE",
+    "HIVEMANAGEDINSERTREAD",
+    "HIVEMANAGEDINSERTWRITE",
+    "HIVEMANAGESTATS",
+    "HIVESQL",
+]
+"""What the client says that it can do (`processorCapabilities`)."""
+
+_TABLE_PARAMETERS, _TABLE_WRITE_ID, _TABLE_STORAGE = 9, 19, 7
+_PARTITION_PARAMETERS, _PARTITION_WRITE_ID = 7, 10
+
+
+class Operation(Enum):
+    """What a transaction does to a table (thrift `DataOperationType`)."""
+
+    INSERT = 2
+    UPDATE = 3
+    DELETE = 4
+
+
+@dataclass(frozen=True)
+class WriteLock:
+    """A lock that a writing transaction asks for."""
+
+    name: TableName
+    type: LockType
+    operation: Operation
+    is_partitioned: bool
+
+
+@dataclass(frozen=True)
+class NewPartition:
+    """A partition that a transaction adds: its values as the metastore keeps them."""
+
+    values: tuple[str, ...]
+    location: str
+
+
+class WritingClient(MetastoreClient):
+    """A metastore client whose transactions may write. See `MetastoreClient` for the errors."""
+
+    def lock_to_write(
+        self, txn_id: int, locks: Sequence[WriteLock], user: str, host: str, agent_info: str
+    ) -> LockResponse:
+        """Ask for locks to write, in one request that is granted as a whole.
+
+        The write ids must have been allocated before: else the metastore notes none for the
+        transaction's work (`TXN_COMPONENTS`).
+        """
+        components = [
+            ttypes.LockComponent(
+                type=lock.type.value,
+                level=ttypes.LockLevel.TABLE,
+                dbname=lock.name.database,
+                tablename=lock.name.table,
+                operationType=lock.operation.value,
+                isAcid=True,
+                isDynamicPartitionWrite=lock.is_partitioned,
+            )
+            for lock in sorted(locks, key=lambda lock: lock.name)
+        ]
+        request = ttypes.LockRequest(
+            component=components, txnid=txn_id, user=user, hostname=host, agentInfo=agent_info
+        )
+        return conversion.lock_response_from_thrift(
+            self._channel.once(
+                "lock",
+                f"table {', '.join(str(lock.name) for lock in locks)} in transaction {txn_id}",
+                lambda calls: calls.lock(request),
+            )
+        )
+
+    def reallocate_write_id(self, txn_id: int, name: TableName) -> int:
+        """Give the transaction another write id in a table, the highest one, and return it."""
+        request = _AllocateRequest(
+            dbName=name.database, tableName=name.table, txnIds=[txn_id], reallocate=True
+        )
+        response = self._channel.once(
+            "allocate_table_write_ids",
+            f"table {name} in transaction {txn_id}",
+            lambda calls: calls.invoke(_REALLOCATE, rqst=request),
+        )
+        return response.txnToWriteIds[0].writeId
+
+    def add_partitions(
+        self, name: TableName, partitions: Sequence[NewPartition], write_id: int
+    ) -> None:
+        """Add the partitions that do not exist yet. They outlive an abort, without rows."""
+        storage = self._raw_table(name).struct(_TABLE_STORAGE)
+        for start in range(0, len(partitions), PARTITION_BATCH):
+            batch = partitions[start : start + PARTITION_BATCH]
+            request = RawStruct()
+            request.set_text(1, name.database)
+            request.set_text(2, name.table)
+            request.set_structs(3, [_new_partition(name, storage, it, write_id) for it in batch])
+            request.set_flag(4, True)
+            request.set_flag(5, False)
+            self._send("add_partitions_req", name, request, _ADD_PARTITIONS)
+
+    def add_dynamic_partitions(
+        self,
+        txn_id: int,
+        write_id: int,
+        name: TableName,
+        partitions: Sequence[str],
+        operation: Operation,
+    ) -> None:
+        """Register the partitions that the transaction writes.
+
+        Conflicts of writers, compaction and the cleaner go by them.
+        """
+        request = _AddDynamicPartitions(
+            txnid=txn_id,
+            writeid=write_id,
+            dbname=name.database,
+            tablename=name.table,
+            partitionnames=list(partitions),
+            operationType=operation.value,
+        )
+        self._channel.once(
+            "add_dynamic_partitions",
+            f"table {name} in transaction {txn_id}",
+            lambda calls: calls.invoke(_ADD_DYNAMIC_PARTITIONS, rqst=request),
+        )
+
+    def invalidate_statistics(
+        self, name: TableName, write_id: int, partitions: Sequence[str]
+    ) -> None:
+        """Mark the statistics of a table, and of its partitions, as inaccurate.
+
+        Hive answers `count(*)` from statistics that are marked accurate, whatever was written since
+        by others. To be called under the lock, and before the commit.
+        """
+        table = self._raw_table(name)
+        valid = f"{name}:{write_id}:{write_id}:{write_id}:"
+        if _take_mark(table, _TABLE_PARAMETERS):
+            table.set_long(_TABLE_WRITE_ID, write_id)
+            request = _alter_request(name, write_id, valid)
+            request.set_struct(4, table)
+            self._send("alter_table_req", name, request, _ALTER_TABLE)
+        for start in range(0, len(partitions), PARTITION_BATCH):
+            batch = list(partitions[start : start + PARTITION_BATCH])
+            marked = [
+                it
+                for it in self._raw_partitions(name, batch)
+                if _take_mark(it, _PARTITION_PARAMETERS)
+            ]
+            for partition in marked:
+                partition.set_long(_PARTITION_WRITE_ID, write_id)
+            if marked:
+                request = _alter_request(name, write_id, valid)
+                request.set_structs(4, marked)
+                self._send("alter_partitions_req", name, request, _ALTER_PARTITIONS)
+
+    def commit_txn(self, txn_id: int) -> None:
+        """Commit what the transaction has written, and release the locks.
+
+        The metastore checks for conflicts: of two transactions that were open together and updated
+        the same table or partition, the first to commit wins.
+
+        Raises:
+            TransactionLostError: the transaction is not open any more, or has lost the conflict.
+        """
+        request = _CommitRequest(txnid=txn_id, exclWriteEnabled=False)
+        self._channel.once(
+            "commit_txn",
+            f"transaction {txn_id}",
+            lambda calls: calls.invoke(_COMMIT, rqst=request),
+        )
+
+    def _raw_table(self, name: TableName) -> RawStruct:
+        request = thrift.GetTableRequest(
+            dbName=name.database,
+            tblName=name.table,
+            capabilities=ttypes.ClientCapabilities(values=[thrift.INSERT_ONLY_TABLES]),
+            processorCapabilities=_CAPABILITIES,
+            processorIdentifier="hiveacid",
+        )
+        answer = self._channel.repeatable(
+            "get_table_req", f"table {name}", lambda calls: calls.invoke(_GET_TABLE, rqst=request)
+        )
+        return answer.struct(1)
+
+    def _raw_partitions(self, name: TableName, names: list[str]) -> list[RawStruct]:
+        def call(calls: ThriftMetastore) -> Any:
+            return calls.invoke(
+                _GET_PARTITIONS, db_name=name.database, tbl_name=name.table, names=names
+            )
+
+        return self._channel.repeatable("get_partitions_by_names", f"table {name}", call)[1]
+
+    def _send(self, what: str, name: TableName, request: RawStruct, call: Call) -> None:
+        self._channel.once(what, f"table {name}", lambda calls: calls.invoke(call, request=request))
+
+
+def _take_mark(struct: RawStruct, number: int) -> bool:
+    """Remove the mark of accurate statistics; return whether there was one."""
+    parameters = struct.texts(number)
+    if parameters.pop(_STATISTICS, None) is None:
+        return False
+    struct.set_texts(number, parameters)
+    return True
+
+
+def _alter_request(name: TableName, write_id: int, valid: str) -> RawStruct:
+    """Begin an `AlterTableRequest` or an `AlterPartitionsRequest`; field 4 is still to be set."""
+    request = RawStruct()
+    request.set_text(1, "hive")
+    request.set_text(2, name.database)
+    request.set_text(3, name.table)
+    request.set_long(6, write_id)
+    request.set_text(7, valid)
+    return request
+
+
+def _new_partition(
+    name: TableName, storage: RawStruct, partition: NewPartition, write_id: int
+) -> RawStruct:
+    own, result = storage.copy(), RawStruct()
+    own.set_text(2, partition.location)
+    result.set_text_list(1, list(partition.values))
+    result.set_text(2, name.database)
+    result.set_text(3, name.table)
+    result.set_int(4, int(time.time()))
+    result.set_struct(6, own)
+    result.set_texts(_PARTITION_PARAMETERS, {})
+    result.set_text(9, "hive")
+    result.set_long(_PARTITION_WRITE_ID, write_id)
+    return result
+
+
+class _AllocateRequest(Struct):
+    thrift_spec = thrift.spec(
+        *thrift.AllocateTableWriteIdsRequest.thrift_spec[1:],  # type: ignore[arg-type]
+        (6, TType.BOOL, "reallocate", None, None),
+    )
+
+
+class _CommitRequest(Struct):
+    """`CommitTxnRequest`. `exclWriteEnabled` is true if it is not set: then conflicts pass."""
+
+    thrift_spec = thrift.spec(
+        (1, TType.I64, "txnid", None, None), (6, TType.BOOL, "exclWriteEnabled", None, None)
+    )
+
+
+class _AddDynamicPartitions(Struct):
+    """`AddDynamicPartitions`. hmsclient's is that of Hive 2, without `writeid`."""
+
+    thrift_spec = thrift.spec(
+        (1, TType.I64, "txnid", None, None),
+        (2, TType.I64, "writeid", None, None),
+        (3, TType.STRING, "dbname", "UTF8", None),
+        (4, TType.STRING, "tablename", "UTF8", None),
+        (5, TType.LIST, "partitionnames", (TType.STRING, "UTF8", False), None),
+        (6, TType.I32, "operationType", None, None),
+    )
+
+
+class _RawArguments(Struct):
+    """Arguments of a call whose only one is a `RawStruct`, in field 1."""
+
+    def __init__(self, **values: object) -> None:
+        (self._request,) = values.values()
+
+    def write(self, protocol: Any) -> None:
+        """Write the arguments to a connection."""
+        arguments = RawStruct()
+        assert isinstance(self._request, RawStruct)
+        arguments.set_struct(1, self._request)
+        arguments.write(protocol)
+
+
+class _RawResult(Struct):
+    """Result of a call as it came: its value, or the error in one of the other fields."""
+
+    thrift_spec = thrift.spec((0, TType.STRUCT, "success", None, None))
+
+    def read(self, protocol: Any) -> None:
+        """Read the result from a connection."""
+        raw = RawStruct()
+        raw.read(protocol)
+        self.success: Any = raw.fields.pop(0, (None, None))[1]
+        for _, error in raw.fields.values():
+            message = error.fields.get(1, (None, b""))[1]
+            self.error = ttypes.MetaException(message=message.decode(errors="replace"))
+
+
+class _NoResult(_RawResult):
+    """Result of a call without a value."""
+
+    thrift_spec = ()
+
+
+def _plain_call(name: str, request: type[Struct], response: type | None) -> Call:
+    errors = (ttypes.NoSuchTxnException, ttypes.TxnAbortedException, ttypes.MetaException)
+    return thrift.request_call(name, request, response, *errors)
+
+
+_REALLOCATE = _plain_call(
+    "allocate_table_write_ids", _AllocateRequest, thrift.AllocateTableWriteIdsResponse
+)
+_COMMIT = _plain_call("commit_txn", _CommitRequest, None)
+_ADD_DYNAMIC_PARTITIONS = _plain_call("add_dynamic_partitions", _AddDynamicPartitions, None)
+_GET_TABLE = Call("get_table_req", thrift.GET_TABLE_REQ.arguments, _RawResult)
+_GET_PARTITIONS = Call("get_partitions_by_names", thrift.GetPartitionsByNamesArguments, _RawResult)
+_ADD_PARTITIONS = Call("add_partitions_req", _RawArguments, _RawResult)
+_ALTER_TABLE = Call("alter_table_req", _RawArguments, _NoResult)
+_ALTER_PARTITIONS = Call("alter_partitions_req", _RawArguments, _NoResult)

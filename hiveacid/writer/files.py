@@ -1,0 +1,79 @@
+"""Directories and small files on the table's file system, through Spark's JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import SparkSession
+
+from hiveacid.errors import PublicationError
+from hiveacid.jvm.errors import JAVA_ERRORS, java_exception
+from hiveacid.jvm.filesystem import PATH
+from hiveacid.jvm.java_types import JavaObject
+from hiveacid.jvm.py4j import java
+
+
+class Files:
+    """File system calls that change something. Each raises `PublicationError` if it fails."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._context = spark.sparkContext
+        self._configuration = spark._jsparkSession.sessionState().newHadoopConf()
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory and its parents."""
+        self._check(lambda: self._of(path).mkdirs(self._path(path)), f"make {path}")
+
+    def rename(self, old: str, new: str) -> None:
+        """Rename a file or directory. If `new` is a directory, Hadoop moves `old` into it."""
+        self._check(
+            lambda: self._of(old).rename(self._path(old), self._path(new)), f"rename {old} to {new}"
+        )
+
+    def check_absent(self, path: str) -> None:
+        """Refuse to go on if there is such a file or directory."""
+        if self.exists(path):
+            raise PublicationError(
+                f"{path} exists, although its write id was allocated just now. Find out who wrote "
+                "it. Nothing was committed."
+            )
+
+    def delete(self, path: str) -> None:
+        """Delete a file or directory, if it exists."""
+        self._run(lambda: self._of(path).delete(self._path(path), True), f"delete {path}")
+
+    def exists(self, path: str) -> bool:
+        """Return whether there is such a file or directory."""
+        found = self._run(lambda: self._of(path).exists(self._path(path)), f"find {path}")
+        return bool(found)
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write a small file."""
+
+        def call() -> None:
+            stream = self._of(path).create(self._path(path), False)
+            try:
+                stream.write(bytearray(content))
+            finally:
+                stream.close()
+
+        self._run(call, f"write {path}")
+
+    def _path(self, path: str) -> JavaObject:
+        return java(self._context, PATH)(path)
+
+    def _of(self, path: str) -> JavaObject:
+        return self._path(path).getFileSystem(self._configuration)
+
+    def _check(self, call: Callable[[], object], what: str) -> None:
+        if not self._run(call, what):
+            raise PublicationError(f"The file system refused to {what}. Nothing was committed.")
+
+    def _run(self, call: Callable[[], object], what: str) -> object:
+        try:
+            return call()
+        except JAVA_ERRORS as error:
+            raise PublicationError(
+                f"Could not {what}: {java_exception(error).toString()}. Check that Spark may "
+                "write there. Nothing was committed."
+            ) from error

@@ -1,0 +1,100 @@
+"""Table that a transaction writes into, and what makes it unwritable."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from hiveacid.errors import UnwritableTableError
+from hiveacid.metastore.models import Partition, ServerInfo, Table, partition_name
+from hiveacid.reader.columns import TableColumns, table_columns
+
+_ORC, _PARQUET = "orc", "parquet"
+_FORMATS = {
+    "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat": _ORC,
+    "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat": _PARQUET,
+}
+_WRITTEN_TYPES = frozenset(
+    "tinyint smallint int bigint float double boolean string binary date timestamp decimal array "
+    "map struct".split()
+)
+"""Types whose values Hive reads from Spark's files as they are (compared in tests)."""
+
+_KEY_TYPES = frozenset("tinyint smallint int bigint string date".split())
+"""Types of partition columns whose directories Spark names as Hive does (compared in tests)."""
+
+_WORD = re.compile(r"[a-z][a-z ]*")
+_FIELD_NAME = re.compile(r"(?:`(?:[^`]|``)*`|[^`<>(),:]+):")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A transactional table that is written to. `partitions` are the existing ones, by name."""
+
+    table: Table
+    columns: TableColumns
+    partitions: Mapping[str, Partition]
+    file_format: str
+
+    @classmethod
+    def of(cls, table: Table, partitions: Iterable[Partition], server: ServerInfo) -> Target:
+        """Return a table as a target.
+
+        Raises:
+            UnwritableTableError: Hive would not read what is written, or differently.
+        """
+        reason = _reason_against(table, server)
+        if reason is not None:
+            raise UnwritableTableError(
+                f"{table.name} cannot be written: {reason}. Write it with Hive.",
+                code="HIVEACID_WRITE_NOT_SUPPORTED",
+            )
+        keys = [key.name for key in table.partition_keys]
+        by_name = {partition_name(keys, it.values): it for it in partitions}
+        file_format = _FORMATS[table.storage.input_format or ""]
+        return cls(table, table_columns(table), by_name, file_format)
+
+    @property
+    def location(self) -> str:
+        """Directory of the table."""
+        return self.table.storage.location.rstrip("/")
+
+    @property
+    def keys(self) -> list[str]:
+        """Names of the partition columns."""
+        return self.columns.partition.names
+
+    def location_of(self, partition: str) -> str:
+        """Return the directory of a partition, existing or new; the table's for an empty name."""
+        if not partition:
+            return self.location
+        existing = self.partitions.get(partition)
+        return existing.storage.location if existing else f"{self.location}/{partition}"
+
+
+def _reason_against(table: Table, server: ServerInfo) -> str | None:
+    if not table.is_transactional or table.table_type != "MANAGED_TABLE":
+        return "it is not a transactional table"
+    if not server.traces_dropped_partitions:
+        return f"writes have been compared with Hive 4 only, and the metastore is {server.version}"
+    if table.is_bucketed:
+        return "it is bucketed (CLUSTERED BY), and Spark does not know Hive's hash"
+    file_format = _FORMATS.get(table.storage.input_format or "")
+    if file_format is None or (table.is_full_acid and file_format is not _ORC):
+        return f"its format ({table.storage.input_format}) is not written"
+    for column in table.storage.columns:
+        others = _words(column.type) - _WRITTEN_TYPES
+        if file_format is _PARQUET:
+            others |= _words(column.type) & {"timestamp"}
+        if others:
+            return f"column {column.name} has the type {column.type}"
+    for key in table.partition_keys:
+        if key.type not in _KEY_TYPES:
+            return f"partition column {key.name} has the type {key.type}"
+    return None
+
+
+def _words(hive_type: str) -> set[str]:
+    """Return the names of the types in a type: `map<string,int>` has map, string and int."""
+    return set(_WORD.findall(_FIELD_NAME.sub("", hive_type.lower())))

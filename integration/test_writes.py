@@ -1,0 +1,393 @@
+"""Tables that `hiveacid.transaction` writes, as Hive shows them in three ways.
+
+Also after writes and compactions of Hive on top."""
+
+from __future__ import annotations
+
+import datetime as dt
+import runpy
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import hiveacid
+from hiveacid.metastore.models import TableName
+from hiveacid.metastore.writing_client import WritingClient
+from integration.support.differential import Differential
+from integration.support.hive import HiveClient, HiveServer
+from integration.support.metastore import assert_nothing_held
+
+EXAMPLE = Path(__file__).parent.parent / "examples" / "library" / "write_marts.py"
+ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
+INSERT_ONLY = (
+    "STORED AS {} TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true', "
+    "'transactional_properties'='insert_only')"
+)
+WAYS = (("true", "none"), ("false", "none"), ("true", "more"))
+"""How Hive reads: vectorized or not, and by a task or as it fetches the answer."""
+
+
+class Shop:
+    """The tables of a test: Spark writes them, Hive shows them."""
+
+    def __init__(
+        self, hive: HiveServer, client: HiveClient, spark: SparkSession, database: str
+    ) -> None:
+        self.hive, self.client, self.spark, self.database = hive, client, spark, database
+
+    def transaction(self, *tables: str, **arguments: Any) -> hiveacid.Transaction:
+        """Open a transaction that reads tables of the test."""
+        names = [f"{self.database}.{table}" for table in tables]
+        return hiveacid.transaction(self.spark, self.hive.metastore_uri, names, **arguments)
+
+    def rows(self, *rows: tuple[Any, ...], schema: str = "id int, v int") -> DataFrame:
+        """Make rows."""
+        return self.spark.createDataFrame(list(rows), schema)
+
+    def name(self, table: str) -> str:
+        """Return the whole name of a table of the test."""
+        return f"{self.database}.{table}"
+
+    def shown(
+        self, table: str, columns: str = "*", ways: Sequence[tuple[str, str]] = WAYS
+    ) -> list[tuple[Any, ...]]:
+        """Return the rows that Hive shows, which must be the same in each way to read."""
+        answers = []
+        for vectorized, fetched in ways:
+            self.client.execute(f"SET hive.vectorized.execution.enabled={vectorized}")
+            self.client.execute(f"SET hive.fetch.task.conversion={fetched}")
+            found = self.client.query(f"SELECT {columns} FROM {table}")
+            answers.append(sorted(found, key=repr))
+        for answer in answers:
+            assert answer == answers[0]
+        return answers[0]
+
+
+@pytest.fixture
+def shop(
+    hive: HiveServer, hive_client: HiveClient, spark: SparkSession, database: str
+) -> Iterator[Shop]:
+    """The tables of a test. No lock and no stage is left."""
+    yield Shop(hive, hive_client, spark, database)
+    assert_nothing_held(hive_client, database)
+    stages = list(Path(hive.warehouse).glob(f"{database}.db/**/.hiveacid_stage_*"))
+    assert not stages
+
+
+def test_appends_and_overwrites_are_rows_of_hive(
+    shop: Shop, differential: Differential, hive_client: HiveClient
+) -> None:
+    hive_client.execute(f"CREATE TABLE t (id INT, v INT) {ACID}")
+    hive_client.execute("INSERT INTO t VALUES (1, 1), (2, 1)")
+    with shop.transaction() as transaction:
+        transaction.append(shop.name("t"), shop.rows((3, 2)))
+        transaction.append(shop.name("t"), shop.rows((4, 2)).select("v", F.col("id").alias("ID")))
+        assert shop.shown("t") == [(1, 1), (2, 1)]
+    assert shop.shown("t") == [(1, 1), (2, 1), (3, 2), (4, 2)]
+    differential.check(shop.name("t"))
+    hive_client.execute("DELETE FROM t WHERE id = 3")
+    hive_client.execute("UPDATE t SET v = 9 WHERE id = 4")
+    with shop.transaction("t") as transaction:
+        rows = transaction.table(shop.name("t")).withColumn("v", F.col("v") + 10)
+        transaction.overwrite(shop.name("t"), rows)
+    expected = [(1, 11), (2, 11), (4, 19)]
+    assert shop.shown("t") == expected
+    for kind in ("minor", "major"):
+        hive_client.execute("INSERT INTO t VALUES (5, 5)")
+        expected.append((5, 5))
+        hive_client.compact("t", kind, cleaned=True)
+        assert shop.shown("t") == expected
+        differential.check(shop.name("t"))
+
+
+def test_deletes_and_merges_hit_rows_of_every_kind(
+    shop: Shop, differential: Differential, hive_client: HiveClient
+) -> None:
+    """Rows of Hive's inserts and updates, of raw files in several buckets, of earlier merges."""
+    hive_client.execute(f"CREATE TABLE t (id INT, v INT) PARTITIONED BY (day STRING) {ACID}")
+    schema = "id int, v int, day string"
+    days = F.when(F.col("id") % 2 == 0, "a b/c").otherwise(F.lit("x=%e"))
+    raw = shop.spark.range(0, 300, 1, 3).select(
+        F.col("id").cast("int"), F.lit(0).alias("v"), days.alias("day")
+    )
+    with shop.transaction() as transaction:
+        transaction.append(shop.name("t"), raw)
+    hive_client.execute("INSERT INTO t VALUES (1000, 0, 'x=%e'), (1001, 0, 'new')")
+    hive_client.execute("UPDATE t SET v = 1 WHERE id % 10 = 0")
+    state = {row[0]: (row[1], row[2]) for row in shop.shown("t")}
+    assert len(state) == 302
+
+    with shop.transaction() as transaction:
+        transaction.delete(shop.name("t"), "id % 7 = 0")
+    state = {key: value for key, value in state.items() if key % 7}
+    assert {row[0]: (row[1], row[2]) for row in shop.shown("t")} == state
+
+    for step in (2, 3):
+        source = [(i, step, "new") for i in range(0, 320, 5)] + [(1001, step, "a b/c")]
+        with shop.transaction() as transaction:
+            transaction.merge(shop.name("t"), shop.rows(*source, schema=schema), "id")
+        state |= {row[0]: (row[1], row[2]) for row in source}
+        assert {row[0]: (row[1], row[2]) for row in shop.shown("t")} == state
+        differential.check(shop.name("t"))
+
+    with shop.transaction() as transaction:
+        transaction.merge(
+            shop.name("t"),
+            shop.rows((5, 0, ""), (9999, 0, ""), schema=schema),
+            ["id"],
+            when_matched="delete",
+            when_not_matched=None,
+        )
+    del state[5]
+    hive_client.execute("DELETE FROM t WHERE id = 10")
+    del state[10]
+    hive_client.execute("UPDATE t SET v = 50 WHERE id = 15")
+    state[15] = (50, "new")
+    for day in ("a b/c", "x=%e", "new"):
+        hive_client.compact("t", "minor", f"day='{day}'", cleaned=True)
+    assert {row[0]: (row[1], row[2]) for row in shop.shown("t")} == state
+    for day in ("a b/c", "x=%e", "new"):
+        hive_client.compact("t", "major", f"day='{day}'", cleaned=True)
+    assert {row[0]: (row[1], row[2]) for row in shop.shown("t")} == state
+    differential.check(shop.name("t"))
+
+
+@pytest.mark.parametrize("kind", [ACID, INSERT_ONLY.format("ORC"), INSERT_ONLY.format("PARQUET")])
+def test_partitions_are_overwritten_all_or_dynamically(
+    shop: Shop, differential: Differential, hive_client: HiveClient, kind: str
+) -> None:
+    hive_client.execute(f"CREATE TABLE t (id INT) PARTITIONED BY (day DATE, k INT) {kind}")
+    hive_client.execute("INSERT INTO t VALUES (1, '2026-01-01', 1), (2, '2026-01-02', 1)")
+    schema = "id int, day date, k int"
+    new, null = (3, dt.date(2026, 1, 2), 1), (4, None, None)
+    with shop.transaction() as transaction:
+        rows = shop.rows(new, null, schema=schema)
+        transaction.overwrite(shop.name("t"), rows, partitions="dynamic")
+    assert [row[0] for row in shop.shown("t", "id")] == [1, 3, 4]
+    differential.check(shop.name("t"))
+    hive_client.execute("INSERT INTO t VALUES (5, '2026-01-02', 1)")
+    with shop.transaction() as transaction:
+        transaction.overwrite(shop.name("t"), shop.rows((6, dt.date(2026, 1, 3), 2), schema=schema))
+    # The client takes what a fetch finds empty for an error of Hive.
+    ways = WAYS[:2]
+    assert shop.shown("t", "id", ways) == [(6,)]
+    hive_client.execute("INSERT INTO t VALUES (7, '2026-01-01', 1)")
+    assert shop.shown("t", "id", ways) == [(6,), (7,)]
+    differential.check(shop.name("t"))
+    with shop.transaction() as transaction:
+        transaction.overwrite(shop.name("t"), shop.rows(schema=schema))
+    assert shop.shown("t", "count(*)") == [(0,)]
+
+
+def test_several_tables_become_visible_together(shop: Shop, hive_client: HiveClient) -> None:
+    """A reader that joins two tables sees both overwrites, or none, while they are published."""
+    for table in ("a", "b"):
+        hive_client.execute(f"CREATE TABLE {table} (id INT, v INT) {ACID}")
+        hive_client.execute(f"INSERT INTO {table} VALUES (1, 0)")
+    seen, stop = [], threading.Event()
+
+    def look() -> None:
+        with HiveClient(shop.hive.hs2_port, shop.database) as client:
+            client.execute("SET hive.fetch.task.conversion=none")
+            while not stop.is_set():
+                seen.append(client.query("SELECT a.v, b.v FROM a JOIN b ON a.id = b.id"))
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    try:
+        for version in range(1, 6):
+            with shop.transaction("a") as transaction:
+                transaction.overwrite(shop.name("a"), shop.rows((1, version)))
+                transaction.overwrite(shop.name("b"), shop.rows((1, version)))
+    finally:
+        stop.set()
+        reader.join()
+    assert seen
+    assert all(len(rows) == 1 and rows[0][0] == rows[0][1] for rows in seen), seen
+    assert shop.shown("b") == [(1, 5)]
+
+
+def test_nothing_is_left_of_a_transaction_that_fails(
+    shop: Shop, hive_client: HiveClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hive_client.execute(f"CREATE TABLE t (id INT, v INT) {ACID}")
+    hive_client.execute("INSERT INTO t VALUES (1, 1)")
+    with pytest.raises(ZeroDivisionError), shop.transaction() as transaction:
+        transaction.overwrite(shop.name("t"), shop.rows((2, 2)))
+        raise ZeroDivisionError
+    monkeypatch.setattr(WritingClient, "invalidate_statistics", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError), shop.transaction() as transaction:
+        transaction.overwrite(shop.name("t"), shop.rows((2, 2)))
+    assert shop.shown("t") == [(1, 1)]
+    hive_client.execute("INSERT INTO t VALUES (3, 3)")
+    assert shop.shown("t") == [(1, 1), (3, 3)]
+
+
+def test_the_second_of_two_updates_loses(shop: Shop, hive_client: HiveClient) -> None:
+    hive_client.execute(f"CREATE TABLE t (id INT, v INT) {ACID}")
+    hive_client.execute("INSERT INTO t VALUES (1, 1), (2, 1)")
+    with pytest.raises(hiveacid.WriteAbortedError, match="HIVEACID_WRITE_CONFLICT"):
+        with shop.transaction() as transaction:
+            transaction.merge(shop.name("t"), shop.rows((1, 5)), "id")
+            hive_client.execute("UPDATE t SET v = 2 WHERE id = 1")
+    assert shop.shown("t") == [(1, 2), (2, 1)]
+
+
+def test_rows_that_come_during_the_wait_for_the_lock_stay_below_an_overwrite(
+    shop: Shop, hive_client: HiveClient
+) -> None:
+    """Hive's INSERT gets a higher write id than ours, and commits before our lock is granted."""
+    hive_client.execute(f"CREATE TABLE t (id INT, v INT) {ACID}")
+    hive_client.execute("INSERT INTO t VALUES (1, 1)")
+    name = TableName.parse(shop.name("t"))
+    ids: list[int] = []
+    lock = WritingClient.lock_to_write
+
+    def late(self: WritingClient, txn_id: int, *arguments: Any) -> Any:
+        if not ids:
+            with WritingClient(shop.hive.metastore_uri) as other:
+                txn = other.open_txn("test", "test", "test", read_only=False)
+                ids.append(other.allocate_table_write_ids(txn, name))
+                other.abort_txn(txn)
+            hive_client.execute("INSERT INTO t VALUES (2, 2)")
+        return lock(self, txn_id, *arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WritingClient, "lock_to_write", late)
+        with shop.transaction() as transaction:
+            transaction.overwrite(shop.name("t"), shop.rows((3, 3)))
+    assert shop.shown("t") == [(3, 3)]
+
+
+def test_hive_counts_what_was_written(shop: Shop, hive_client: HiveClient) -> None:
+    """Hive takes counts from statistics that are marked accurate."""
+    hive_client.execute("SET hive.stats.autogather=true")
+    hive_client.execute("SET hive.compute.query.using.stats=true")
+    try:
+        hive_client.execute(f"CREATE TABLE t (id INT, v INT) {ACID}")
+        hive_client.execute("INSERT INTO t VALUES (1, 1)")
+        hive_client.execute(f"CREATE TABLE p (id INT) PARTITIONED BY (k INT) {ACID}")
+        hive_client.execute("INSERT INTO p VALUES (1, 1)")
+        assert hive_client.query("SELECT count(*) FROM t") == [(1,)]
+        with shop.transaction() as transaction:
+            transaction.append(shop.name("t"), shop.rows((2, 2)))
+            transaction.append(shop.name("p"), shop.rows((2, 1), schema="id int, k int"))
+        assert hive_client.query("SELECT count(*) FROM t") == [(2,)]
+        assert hive_client.query("SELECT count(*) FROM p") == [(2,)]
+        assert hive_client.query("SELECT count(*) FROM p WHERE k = 1") == [(2,)]
+    finally:
+        hive_client.execute("SET hive.stats.autogather=false")
+        hive_client.execute("SET hive.compute.query.using.stats=false")
+
+
+TYPES = (
+    "a TINYINT, b SMALLINT, c INT, d BIGINT, e FLOAT, f DOUBLE, g BOOLEAN, h STRING, i BINARY, "
+    "j DATE, k TIMESTAMP, l DECIMAL(38,10), m ARRAY<TIMESTAMP>, n MAP<STRING,INT>, "
+    "o STRUCT<x:INT,y:DATE>"
+)
+VALUES = """
+    SELECT cast(1 as tinyint) a, cast(-2 as smallint) b, 3 c, 4L d, cast(1.5 as float) e,
+        double('NaN') f, true g, 'ä\\n\\t' h, X'00ff' i, date'0010-01-01' j,
+        timestamp'0010-01-01 00:00:00' k, 1234567890.0123456789BD l,
+        array(timestamp'1969-12-31 23:59:58.999999', null) m, map('a', 1, 'b', null) n,
+        named_struct('x', 1, 'y', date'1582-10-04') o
+    UNION ALL SELECT null, null, null, null, null, null, null, null, null, null, null, null, null,
+        null, null
+    UNION ALL SELECT cast(-128 as tinyint), cast(32767 as smallint), -2147483648,
+        -9223372036854775808L, float('-Infinity'), -0.0D, false, '', X'', date'9999-12-31',
+        timestamp'9999-12-31 23:59:59.999999', -9999999999999999999999999999.9999999999BD,
+        array(), map(), named_struct('x', null, 'y', null)
+    UNION ALL SELECT 0Y, 0S, 0, 0L, 0.1F, 0.1D, true, ' ', X'0a', date'1582-10-15',
+        timestamp'2026-03-08 02:30:00', 0.5BD, array(timestamp'1900-01-01 00:00:00'),
+        map('', 0), named_struct('x', 0, 'y', date'1970-01-01')
+"""
+SHOWN = "a b c d h j k l m[0] n['a'] o.x o.y if(e>1,1,0) if(g,1,0) hex(i) size(m)".split()
+"""Expressions that Hive and Spark show alike as texts, whatever the formats of their texts."""
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])
+def test_values_of_every_type(
+    shop: Shop, differential: Differential, hive_client: HiveClient, zone: str
+) -> None:
+    """Hive shows what Spark shows in the session's zone, whatever the zone."""
+    hive_client.execute(f"CREATE TABLE t ({TYPES}) {ACID}")
+    texts = [f"cast({it} as string)" for it in SHOWN]
+    with differential.session_zone(zone):
+        # The zone skips the hour before three in the night of 2026-03-08.
+        written = shop.spark.sql(VALUES.replace("2026-03-08 02:30", "2026-03-08 03:30"))
+        with shop.transaction() as transaction:
+            transaction.append(shop.name("t"), written)
+        given = sorted(map(tuple, written.selectExpr(*texts).collect()), key=repr)
+        with shop.transaction("t") as transaction:
+            read = transaction.table(shop.name("t")).selectExpr(*texts)
+            assert sorted(map(tuple, read.collect()), key=repr) == given
+    assert shop.shown("t", ", ".join(texts)) == given
+
+
+def test_times_that_orc_would_shift_are_refused(shop: Shop, hive_client: HiveClient) -> None:
+    hive_client.execute(f"CREATE TABLE t (at TIMESTAMP) {ACID}")
+    rows = shop.spark.sql("SELECT timestamp'1969-12-31 23:59:59.5' AS at")
+    with pytest.raises(PySparkException, match="HIVEACID_TIME_BEFORE_1970"):
+        with shop.transaction() as transaction:
+            transaction.append(shop.name("t"), rows)
+    assert shop.shown("t", "count(*)") == [(0,)]
+
+
+def test_the_example_writes_two_tables(
+    hive: HiveServer, hive_client: HiveClient, spark: SparkSession
+) -> None:
+    hive_client.execute("CREATE DATABASE IF NOT EXISTS shop")
+    hive_client.execute("CREATE DATABASE IF NOT EXISTS marts")
+    hive_client.execute(f"CREATE TABLE shop.orders (country STRING, amount DOUBLE) {ACID}")
+    hive_client.execute("INSERT INTO shop.orders VALUES ('uk', 1), ('uk', 2), ('us', 5)")
+    hive_client.execute(f"CREATE TABLE marts.daily (country STRING, amount DOUBLE) {ACID}")
+    hive_client.execute(f"CREATE TABLE marts.log (at TIMESTAMP) {ACID}")
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("sys.argv", ["write_marts.py", hive.metastore_uri])
+            runpy.run_path(str(EXAMPLE), run_name="__main__")
+        found = hive_client.query("SELECT country, amount FROM marts.daily")
+        assert sorted(found) == [("uk", 3.0), ("us", 5.0)]
+        assert hive_client.query("SELECT count(*) FROM marts.log") == [(1,)]
+    finally:
+        hive_client.execute("DROP DATABASE shop CASCADE")
+        hive_client.execute("DROP DATABASE marts CASCADE")
+
+
+def _refused(call: Callable[[hiveacid.Transaction], None], shop: Shop, code: str) -> None:
+    with pytest.raises(hiveacid.HiveAcidError, match=code), shop.transaction() as transaction:
+        call(transaction)
+
+
+def test_refusals_leave_nothing(shop: Shop, hive_client: HiveClient) -> None:
+    hive_client.execute(f"CREATE TABLE t (id INT, v INT) {ACID}")
+    hive_client.execute("INSERT INTO t VALUES (1, 1)")
+    hive_client.execute(
+        f"CREATE TABLE bucketed (id INT, v INT) CLUSTERED BY (id) INTO 2 BUCKETS {ACID}"
+    )
+    hive_client.execute(f"CREATE TABLE texts (c CHAR(3)) {ACID}")
+    hive_client.execute(f"CREATE TABLE io (id INT, v INT) {INSERT_ONLY.format('ORC')}")
+    t, one = shop.name("t"), shop.rows((1, 2))
+    doubled = one.union(one)
+    unfit = shop.rows((1, Decimal(1)), schema="id int, v decimal(10,0)")
+    for call, code in (
+        (lambda it: it.append(shop.name("bucketed"), one), "WRITE_NOT_SUPPORTED"),
+        (lambda it: it.append(shop.name("texts"), one), "WRITE_NOT_SUPPORTED"),
+        (lambda it: it.delete(shop.name("io"), "id = 1"), "WRITE_NOT_SUPPORTED"),
+        (lambda it: it.append(shop.name("none"), one), "TABLE_NOT_FOUND"),
+        (lambda it: it.append(t, one.select("id")), "WRITE_COLUMNS_DIFFER"),
+        (lambda it: it.append(t, unfit), "WRITE_TYPE_DIFFERS"),
+        (lambda it: it.merge(t, doubled, "id"), "MERGE_NOT_UNIQUE"),
+        (lambda it: it.merge(t, one, "nothing"), "INVALID_ARGUMENT"),
+        (lambda it: it.overwrite(t, one, partitions="dynamic"), "INVALID_ARGUMENT"),
+        (lambda it: (it.append(t, one), it.delete(t, "id = 1")), "WRITTEN_TWICE"),
+    ):
+        _refused(call, shop, code)  # type: ignore[arg-type]
+    assert shop.shown("t") == [(1, 1)]
