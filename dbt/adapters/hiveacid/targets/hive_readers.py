@@ -33,15 +33,20 @@ _WRITES = frozenset({"CreateTableAsSelect", "InsertIntoStatement", "ReplaceTable
 _FORMATS = frozenset({"hive", "orc", "parquet"})
 """Formats in which Hive reads Spark's tables. `hive` is text."""
 
-_FOR_HIVE_3 = {"spark.sql.parquet.writeLegacyFormat": "true"}
-"""Hive 3 cannot read decimals of up to 18 digits that Parquet stores as integers."""
-
-_FOR_HIVE_4 = {
-    "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
-    "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
+_FOR_HIVE_3 = {
+    # Its ORC knows no zstd, Spark 4's default, and cannot open such a file.
+    "orc": {"spark.sql.orc.compression.codec": "snappy"},
+    # It cannot read decimals of up to 18 digits as integers.
+    "parquet": {"spark.sql.parquet.writeLegacyFormat": "true"},
 }
-"""Hive 4 takes days before 1582-10-15 in Parquet for days of the Julian calendar, and writes them
-so. Spark notes the calendar in the file. Hive 3.1 takes them for Gregorian days."""
+_FOR_HIVE_4 = {
+    # It takes days before 1582-10-15 for days of the Julian calendar, and writes them so. Spark
+    # notes the calendar in the file. Hive 3.1 takes them for Gregorian days.
+    "parquet": {
+        "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
+        "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
+    },
+}
 
 _OF_HIVE = (
     types.BinaryType,
@@ -107,9 +112,9 @@ class HiveReaders:
             node: the node that is about to run the statement.
             plan: Spark's plan of the statement, not analysed; None if Spark cannot parse it.
         """
-        session = node.session
         if plan is None or _kind(plan) not in _WRITES:
             return
+        session = node.session
         if not has_its_tables_in(session.sparkContext, self._metastore_uri):
             return
         try:
@@ -118,17 +123,17 @@ class HiveReaders:
             return  # The statement itself will raise the error.
         if written is None or written.format not in _FORMATS:
             return
-        if written.format == "parquet":
-            self._choose_parquet(session)
+        self._choose(session, written.format)
         targets = {str(it.relation).lower(): str(it.target) for it in node.stages.values()}
         self._warn(session, written, targets.get(written.table.lower(), written.table))
 
     @cached_property
-    def _parquet(self) -> Mapping[str, str]:
+    def _settings(self) -> Mapping[str, Mapping[str, str]]:
         return _FOR_HIVE_3 if self._metastore_version().startswith("3.") else _FOR_HIVE_4
 
-    def _choose_parquet(self, session: SparkSession) -> None:
-        for key, value in self._parquet.items():
+    def _choose(self, session: SparkSession, format: str) -> None:
+        """Have files written so that Hive can read them, unless the user has chosen."""
+        for key, value in self._settings.get(format, {}).items():
             if not is_set(session, key) or session.conf.get(key) == self._defaults.get(key):
                 session.conf.set(key, value)
 
