@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from dbt.adapters.hiveacid.node_context import NodeContext
+from dbt.adapters.hiveacid.node_context import NodeContext, Stage
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.session import SessionHandle
 from dbt.adapters.hiveacid.spark.time_zones import SESSION_ZONE, TimeZones
 from dbt.adapters.hiveacid.targets import hive_readers
@@ -33,8 +34,9 @@ def warnings(monkeypatch):
 def prepare(spark, warnings):
     """Prepare a statement in a session of its own, and run it. Return the session."""
 
-    def prepare(sql, readers=None, settings=CORRECTED):
+    def prepare(sql, readers=None, settings=CORRECTED, stages=()):
         node = NodeContext(SessionHandle(spark, settings))
+        node.stages.update(stages)
         readers = readers or HiveReaders("uri", lambda: "4.0.1", CORRECTED)
         plan = node.session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
         readers.prepare(node, plan)
@@ -110,6 +112,17 @@ def test_which_statements_write_for_hive(prepare, warnings, sql):
     warnings.clear()
     prepare(sql)
     assert bool(warnings) == sql.startswith("insert"), warnings
+
+
+@pytest.mark.parametrize("role", ["stage", "changes"])
+def test_a_stage_is_said_by_the_name_of_its_target(prepare, warnings, role):
+    """Changes are on their way into a target of any format."""
+    stage, target = (
+        HiveAcidRelation.create(schema="default", identifier=name) for name in ("t", "orders")
+    )
+    sql = f"create table {stage} using parquet as {TIMES}"
+    prepare(sql, stages={role: Stage(stage, target, "0123")})
+    assert [("default.orders (seen, made)" in it) for it in warnings] == [True] * (role == "stage")
 
 
 def test_a_time_zone_of_the_profile_is_no_warning(prepare, warnings, spark):

@@ -20,6 +20,7 @@ from pyspark.sql.types import DataType, StructType
 from dbt.adapters.hiveacid.node_context import NodeContext
 from dbt.adapters.hiveacid.spark.driver import has_its_tables_in
 from dbt.adapters.hiveacid.spark.time_zones import TimeZones, is_set
+from dbt.adapters.hiveacid.targets.staging import CHANGES
 from hiveacid.formatting import first_few
 from hiveacid.jvm.java_types import CatalogTable, JavaObject
 from hiveacid.jvm.py4j import java
@@ -123,9 +124,12 @@ class HiveReaders:
             return  # The statement itself will raise the error.
         if written is None or written.format not in _FORMATS:
             return
+        stages = {str(it.relation).lower(): (role, it) for role, it in node.stages.items()}
+        role, stage = stages.get(written.table.lower(), ("", None))
+        if role == CHANGES:
+            return  # Rows on their way into the target.
         self._choose(session, written.format)
-        targets = {str(it.relation).lower(): str(it.target) for it in node.stages.values()}
-        self._warn(session, written, targets.get(written.table.lower(), written.table))
+        self._warn(session, written, written.table if stage is None else str(stage.target))
 
     @cached_property
     def _settings(self) -> Mapping[str, Mapping[str, str]]:
