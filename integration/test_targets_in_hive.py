@@ -40,6 +40,10 @@ MACHINE = "Asia/Tokyo"
 SETTINGS = HiveSettings(txn_timeout=60, reaper_interval=4)
 
 
+REFUSED = {f"model.test.hidden_{it}" for it in ("0_hive", "1_hive", "2_hive", "3_orc")}
+"""Models of types that Spark itself refuses in their formats."""
+
+
 def schema(zone: str) -> str:
     return f"in_{zone.rpartition('/')[2].lower()}"
 
@@ -67,10 +71,10 @@ def answers(
                     if not printed[version]:
                         for of_dbt in dict.fromkeys(of_dbt for of_dbt, _ in ZONES):
                             path = tmp_path_factory.mktemp("project")
-                            models = {**whole_models(), **hidden_models()}
+                            models, refused = whole_models(), set[str]()
+                            if not printed[version]:
+                                models, refused = models | hidden_models(), REFUSED
                             output, failed = write(server, schema(of_dbt), of_dbt, path, models)
-                            # Spark itself refuses these as text.
-                            refused = {f"model.test.hidden_{i}_hive" for i in (0, 1, 2)}
                             assert failed == refused, output
                             printed[version].append(output)
                     with HiveClient(server.hs2_port, log=server.log) as client:
@@ -84,11 +88,13 @@ def answers(
 
 @LONG
 def test_hive_shows_what_models_show_in_its_own_time_zone(answers: Answers) -> None:
+    wrong = {}
     for (version, of_dbt, zone, name), cases in answers.items():
         shown = zip(CASES, cases, strict=True)
         differing = {case.title: str(it) for case, it in shown if not it.is_equal}
-        if of_dbt == zone:
-            assert differing.keys() == UNEQUAL[name], (version, zone, name, differing)
+        if of_dbt == zone and differing.keys() != UNEQUAL[name]:
+            wrong[version, zone, FORMATS[name]] = differing
+    assert wrong == {}
 
 
 @LONG
@@ -111,12 +117,11 @@ def test_the_document_has_what_was_measured(answers: Answers) -> None:
 def test_what_is_hidden_from_hive_is_said_before(
     answers: Answers, printed: dict[str, list[str]]
 ) -> None:
-    for output in (text for texts in printed.values() for text in texts):
-        for number in range(len(HIDDEN)):
-            assert f"hidden_{number}_parquet" in output
-        assert output.count("HIVEACID_WARN_HIDDEN_FROM_HIVE") == 2 * len(HIDDEN) - 1
-        assert "HIVEACID_WARN_TIME_ZONE_NOT_KNOWN" not in output
-        assert "HIVEACID_WARN_JAVA_TIME_ZONE" not in output
+    for first, *others in printed.values():
+        assert first.count("HIVEACID_WARN_HIDDEN_FROM_HIVE") == 2 * len(HIDDEN)
+        for output in (first, *others):
+            assert "HIVEACID_WARN_TIME_ZONE_NOT_KNOWN" not in output
+            assert "HIVEACID_WARN_JAVA_TIME_ZONE" not in output
 
 
 @pytest.mark.parametrize("name", ["delta", "iceberg"])

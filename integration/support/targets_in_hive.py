@@ -249,7 +249,7 @@ def compare(hive: HiveClient, table: str, expected: Sequence[Rows]) -> list[Show
     found = _compared(hive, table, dict(enumerate(expected)), flat)
     hive.execute("SET hive.fetch.task.conversion=more")
     fetched = _compared(hive, table, dict(enumerate(expected)), range(len(CASES)))
-    return [it if found.get(i, it).is_equal else found[i] for i, it in fetched.items()]
+    return [found[i] if it.is_equal and i in found else it for i, it in fetched.items()]
 
 
 def _compared(
