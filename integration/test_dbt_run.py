@@ -151,8 +151,10 @@ def test_commands_that_read_nothing_open_no_transaction(
     dbt_project.models(first="select * from {{ source('shop', 'orders') }}")
     with MetastoreClient(hive.metastore_uri) as metastore:
         before = metastore.get_valid_txns().high_watermark
+        said: list[str] = []
         for command in ("parse", "ls", "debug"):
-            dbt_project.succeed(command)
+            dbt_project.succeed(command, on_event=lambda event: said.append(event.info.msg))
+        assert any("Time zone of the session: UTC" in it for it in said)
         assert metastore.get_valid_txns().high_watermark == before
         dbt_project.succeed("compile")
         assert metastore.get_valid_txns().high_watermark == before

@@ -34,6 +34,14 @@ from integration.support.metastore import assert_nothing_held
 from integration.support.odd_times import FAR_YEARS, ODD_TIMES
 from integration.support.spark_packages import LOCK_FILES
 from integration.support.tables import ACID, KINDS_OF_TABLES, PLAIN, make_all_kinds
+from integration.support.targets_in_hive import (
+    CASES,
+    UNEQUAL,
+    compare,
+    rows_of_model,
+    whole_models,
+    write,
+)
 from integration.test_parquet_times import of_sparks_avro
 from integration.test_reader_types import TIMES
 
@@ -240,6 +248,24 @@ def test_odd_texts_of_dates_and_timestamps(
     }
     assert shown["2023-02-29"][1][0] == ("2023-03-01" if is_moved else None)
     assert {text: both for text, both in shown.items() if both[0] != both[1]} == {}, "ours, Hive's"
+
+
+def test_what_models_write_is_read_by_hive_3(
+    hive_3: HiveServer, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each type in each format, with dbt in New York. For Hive 4: test_targets_in_hive.py."""
+    monkeypatch.setenv("TZ", "America/New_York")
+    with HiveClient(hive_3.hs2_port, log=hive_3.log) as client:
+        ((line,),) = client.query("SET system:user.timezone")
+        zone = line.partition("=")[2]
+        output, failed = write(hive_3, "targets", zone, tmp_path / "dbt", whole_models())
+        assert not failed, output
+        rows = rows_of_model(spark, zone)
+        for name, unequal in UNEQUAL.items():
+            shown = zip(CASES, compare(client, f"targets.all_{name}", rows), strict=True)
+            differing = {case.title: str(it) for case, it in shown if not it.is_equal}
+            assert differing.keys() == unequal, (name, differing)
+        client.execute("DROP DATABASE targets CASCADE")
 
 
 #: Spark reads Avro with a module of its own, which the tests have for some lines.

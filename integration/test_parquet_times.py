@@ -16,19 +16,13 @@ from pyspark.sql import SparkSession
 import hiveacid
 from hiveacid.errors import InvalidSettingError
 from integration.support.differential import Differential, canonical
-from integration.support.hive import HiveClient, HiveServer, HiveSettings
+from integration.support.hive import HiveClient, HiveSettings
+from integration.support.hive_in_zone import HiveInZone
 from integration.support.tables import INSERT_ONLY, REPEATS, setting
 from integration.test_reader_types import TIMES, ZONES
 
 ZONE = "America/New_York"
 IMPALA = b"impala version 4.1.0 (build 1.0)"
-
-
-class HiveInZone(HiveServer):
-    """A Hive whose Java has a time zone of its own."""
-
-    def _java_options(self) -> list[str]:
-        return [f"-Duser.timezone={ZONE}"]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +32,7 @@ def elsewhere(
     """Compares with the answers of a Hive in New York; its database is `times`."""
     settings = HiveSettings(txn_timeout=60, reaper_interval=2, cleaner_interval=0.5)
     with (
-        HiveInZone(settings, work=tmp_path_factory.mktemp("hive_elsewhere")) as server,
+        HiveInZone(ZONE, settings, work=tmp_path_factory.mktemp("hive_elsewhere")) as server,
         HiveClient(server.hs2_port, log=server.log) as client,
     ):
         client.execute("CREATE DATABASE times")

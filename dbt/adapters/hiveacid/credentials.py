@@ -27,6 +27,7 @@ from dbt.adapters.hiveacid.options import (
     read_options,
 )
 from dbt.adapters.hiveacid.security import NONE, make_security, parse_auth, security_problems
+from dbt.adapters.hiveacid.spark.time_zones import SESSION_ZONE
 from hiveacid.jvm.scratch import DEFAULT_LIMIT
 from hiveacid.metastore.security.settings import DEFAULT_HTTP_PATH, Security
 from hiveacid.spark_versions import version_of
@@ -242,6 +243,15 @@ class HiveAcidCredentials(Credentials):
         parse_text,
         default=None,
     )
+    hive_time_zone: str | None = option(
+        "The time zone of Hive's Java, such as `Europe/Berlin`: Hive shows timestamps of Parquet "
+        "files that Spark wrote in this zone. Sets `spark.sql.session.timeZone`, in which models "
+        "show timestamps, so that Hive shows the same. Without both, the zone is that of the "
+        "machine, and a [warning](troubleshooting.md#hiveacid_warn_time_zone_not_known) names the "
+        "first target that depends on it.",
+        parse_text,
+        default=None,
+    )
     hive_views: str | None = option(
         "The Hive release whose behaviour Hive views get: `4.0` or `3.1`, whatever the metastore's "
         "version. `refuse`: refuse Hive views unless the metastore is that of Hive 4.0 or of "
@@ -284,6 +294,9 @@ class HiveAcidCredentials(Credentials):
         secret=True,  # It may hold the passwords of a storage system.
     )
 
+    defaults = dict[str, str]()
+    """Settings among `server_side_parameters` that the user has not given."""
+
     @property
     def type(self) -> str:
         """The adapter's name."""
@@ -312,7 +325,7 @@ class HiveAcidCredentials(Credentials):
         # dbt's test suites write `database` into every profile: accepted, but not documented.
         others = [key.name for key in _DBT_KEYS]
         read = read_options(cls, data, also_allowed=(*others, "database"))
-        problems = [*read.problems, *security_problems(read.values)]
+        problems = [*read.problems, *_value_problems(read.values)]
         database, schema = data.get("database"), data.get("schema")
         if database is not None and database != schema:
             problems.append("`database` must be left out: on Spark it is the same as `schema`")
@@ -321,15 +334,22 @@ class HiveAcidCredentials(Credentials):
     def __post_init__(self) -> None:
         given = {key.name: getattr(self, key.name) for key in declared_options(type(self))}
         read = read_options(type(self), given)
-        _refuse(read.problems or security_problems(read.values))
+        _refuse(read.problems or _value_problems(read.values))
         for name, value in read.values.items():
             setattr(self, name, value)
         # Spark calls a database a schema; dbt-spark's relations refuse a database next to it.
         self.database = None
         # dbt's own macros and dbt-spark's rely on it, on Spark 3 and Spark 4.
         self.server_side_parameters["spark.sql.ansi.enabled"] = "false"
+        if self.hive_time_zone is not None:
+            self.server_side_parameters[SESSION_ZONE] = self.hive_time_zone
         if version_of(pyspark.__version__).has_older_defaults:
-            self.server_side_parameters = {**_AS_SPARK_4, **self.server_side_parameters}
+            self.defaults = {
+                key: value
+                for key, value in _AS_SPARK_4.items()
+                if key not in self.server_side_parameters
+            }
+            self.server_side_parameters |= self.defaults
 
 
 @cache
@@ -346,6 +366,18 @@ def _shown_keys() -> tuple[str, ...]:
 def profile_keys() -> tuple[Option, ...]:
     """Return every key that a target may hold, in the order of the documentation."""
     return (*_DBT_KEYS, *declared_options(HiveAcidCredentials))
+
+
+def _value_problems(values: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with keys that are right one by one."""
+    problems = list(security_problems(values))
+    zone = values.get("hive_time_zone")
+    own = values.get("server_side_parameters", {}).get(SESSION_ZONE, zone)
+    if zone is not None and own != zone:
+        problems.append(
+            f"`hive_time_zone` sets {SESSION_ZONE}: leave {own!r} out of `server_side_parameters`"
+        )
+    return problems
 
 
 def _refuse(problems: Collection[str]) -> None:

@@ -54,6 +54,7 @@ from dbt.adapters.hiveacid.node_context import NodeContext, Statements
 from dbt.adapters.hiveacid.relation import HiveAcidRelation, ours, with_format
 from dbt.adapters.hiveacid.selected_nodes import ModelNode, Selection, manifest_of
 from dbt.adapters.hiveacid.sources.prepare import check_view, names_in, refuse_function
+from dbt.adapters.hiveacid.spark.time_zones import TimeZones
 from dbt.adapters.hiveacid.targets.python_models import PythonModels
 from dbt.adapters.hiveacid.targets.recovery import Recovery
 from dbt.adapters.hiveacid.targets.seeds import seed_rows
@@ -215,6 +216,7 @@ class HiveAcidAdapter(SparkAdapter):
             self._handle().session.catalog.tableExists("default.dbt_debug")
         for line in self.run.describe_metastore():
             logger.info(line)
+        logger.info(str(TimeZones.of(self._handle().session)))
 
     @available
     def hiveacid_verify(self, table: str) -> None:

@@ -27,6 +27,7 @@ from dbt.adapters.hiveacid.sources.prepare import prepare_statement
 from dbt.adapters.hiveacid.sources.read_log import ReadLog, summary_line
 from dbt.adapters.hiveacid.spark.driver import has_its_tables_in
 from dbt.adapters.hiveacid.statement_snapshots import StatementSnapshots
+from dbt.adapters.hiveacid.targets.hive_readers import HiveReaders
 from hiveacid.engine import SnapshotEngine, open_footers
 from hiveacid.errors import (
     SnapshotEndedError,
@@ -96,6 +97,9 @@ class Invocation:
             hooks.project_sources,
             credentials.hive_views,
         )
+        self._hive_readers = HiveReaders(
+            credentials.metastore_uri, lambda: client.version(), credentials.defaults
+        )
         self.footers = open_footers(_footer_directory(credentials))
         # Other runs find the locks by the id, so it comes before the part that may be truncated.
         agent_info = f"dbt-hiveacid {version}, {INVOCATION} {invocation_id}, target {target}"
@@ -161,12 +165,14 @@ class Invocation:
         """
         chosen = {**self.models, **(makers or {})}
         if self.is_in_command():
-            prepare_statement(node, sql, self.sources, chosen, self.reads, values)
+            plan = prepare_statement(node, sql, self.sources, chosen, self.reads, values)
+            self._hive_readers.prepare(node, plan)
             return
         self._of_statements.begin()
         node.has_read = frozenset()
-        prepare_statement(node, sql, self.sources, chosen, ReadLog(), values)
+        plan = prepare_statement(node, sql, self.sources, chosen, ReadLog(), values)
         self._refuse_ended_views(node)
+        self._hive_readers.prepare(node, plan)
 
     def check_snapshot(self, node: NodeContext) -> None:
         """Stop a node if the transaction under which it read its sources is lost.

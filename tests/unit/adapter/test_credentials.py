@@ -3,6 +3,7 @@ from datetime import date, datetime
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.hiveacid import credentials as module
 from dbt.adapters.hiveacid.credentials import HiveAcidCredentials, profile_keys
 from hiveacid.metastore.models import HIVE_VIEWS
 
@@ -48,9 +49,8 @@ def test_every_problem_is_told_at_once_with_the_allowed_keys():
         "token_file, kerberos_service_name, kerberos_principal, kerberos_keytab, "
         "kerberos_server_principal, use_ssl, ssl_ca_file, ssl_check_hostname, use_http_transport, "
         "http_path, metastore_timeout, heartbeat_interval, lock_timeout, hold_until, hold_warning, "
-        "as_of, orc_columns, old_dates, parquet_time_zone, avro_time_zone, hive_views, "
-        "footer_cache, "
-        "scratch_directory, open_files_limit, server_side_parameters"
+        "as_of, orc_columns, old_dates, parquet_time_zone, avro_time_zone, hive_time_zone, "
+        "hive_views, footer_cache, scratch_directory, open_files_limit, server_side_parameters"
     )
 
 
@@ -172,3 +172,22 @@ def test_the_documented_keys_are_the_read_ones():
     ]
     assert keys["lock_timeout"].unit == "seconds"
     assert all(key.meaning for key in keys.values())
+
+
+def test_the_time_zone_of_hive_is_that_of_the_session():
+    zone = "spark.sql.session.timeZone"
+    assert zone not in read().server_side_parameters
+    assert read(hive_time_zone="Europe/Berlin").server_side_parameters[zone] == "Europe/Berlin"
+    same = read(hive_time_zone="UTC", server_side_parameters={zone: "UTC"})
+    assert same.server_side_parameters[zone] == "UTC"
+    with pytest.raises(DbtRuntimeError, match="`hive_time_zone` sets .*: leave 'UTC' out of"):
+        read(hive_time_zone="Europe/Berlin", server_side_parameters={zone: "UTC"})
+
+
+def test_settings_of_the_adapter_are_known_as_such(monkeypatch):
+    monkeypatch.setattr(module.pyspark, "__version__", "3.5.9")
+    key = "spark.sql.parquet.datetimeRebaseModeInWrite"
+    assert read().defaults[key] == read().server_side_parameters[key] == "CORRECTED"
+    assert key not in read(server_side_parameters={key: "EXCEPTION"}).defaults
+    monkeypatch.setattr(module.pyspark, "__version__", "4.1.4")
+    assert read().defaults == {}

@@ -83,3 +83,15 @@ def test_dbt_init_asks_for_a_valid_profile(choice, line, jars, client, login, au
     assert target["server_side_parameters"].get("spark.sql.hive.metastore.version") == client
     assert (target["auth"], target["use_ssl"]) == (auth, choice > 1)
     HiveAcidCredentials.from_dict(target)
+
+
+@pytest.mark.parametrize(
+    ("choice", "zone"), [(1, "UTC"), (2, "America/New_York"), (3, None)], ids=str
+)
+def test_dbt_init_asks_for_the_time_zone_of_hive(choice, zone, monkeypatch):
+    template = yaml.safe_load((Path(PACKAGE_PATH) / "profile_template.yml").read_text())
+    prompts = {"_choose_time_zone": template["prompts"]["_choose_time_zone"]}
+    answers = iter([choice, zone])
+    monkeypatch.setattr(init.click, "prompt", lambda question, **options: next(answers))
+    target = init.InitTask(args=None).generate_target_from_input(prompts, dict(template["fixed"]))
+    assert target.get("hive_time_zone") == zone

@@ -7,6 +7,7 @@ from dbt.adapters.exceptions import FailedToConnectError
 
 from dbt.adapters.hiveacid.spark import driver
 from dbt.adapters.hiveacid.spark.driver import _catalog, _is_in
+from dbt.adapters.hiveacid.spark.time_zones import zone_variable
 from hiveacid.metastore.security.settings import Kerberos, Security
 
 URI = "thrift://metastore:9083"
@@ -102,6 +103,19 @@ def test_new_databases_are_where_the_metastore_has_its_own(parameters, expected,
     driver.root_session(parameters, URI, lambda: "hdfs://lake/default", None)
     (settings,) = started
     assert settings.get("spark.sql.warehouse.dir") == expected
+
+
+@pytest.mark.parametrize(
+    ("zone", "started_in"),
+    [("Europe/Berlin", "Europe/Berlin"), ("UTC", "UTC"), ("+05:30", None), (None, None)],
+)
+def test_spark_starts_in_the_time_zone_of_its_sessions(zone, started_in, started):
+    """An offset's sign is another one for Java than for the C library."""
+    parameters = {} if zone is None else {"spark.sql.session.timeZone": zone}
+    driver.root_session(parameters, URI, lambda: "/warehouse", None)
+    (settings,) = started
+    assert settings.get("spark.executorEnv.TZ") == started_in
+    assert zone_variable(parameters).get("TZ") == started_in
 
 
 OTHER = "thrift://another:9083"

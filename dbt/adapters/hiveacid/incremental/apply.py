@@ -30,6 +30,7 @@ from dbt.adapters.hiveacid.incremental.stage import (
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.catalog import table_layout
 from dbt.adapters.hiveacid.spark.sql import sql_type, type_changes
+from dbt.adapters.hiveacid.targets.staging import CHANGES
 from dbt.adapters.hiveacid.targets.state import CommitStore, LostState
 from hiveacid.formatting import human_bytes, pluralize
 from hiveacid.reader.types import TEXT_OF_LENGTH
@@ -359,7 +360,7 @@ def stage_changes(
     rows = node.make_temporary_view(target, "tmp", new_rows)
     changes = node.make_temporary_view(target, "changes", planned.changes(new_rows))
     new_columns = check_rows(rows, existing)
-    stage, location = context.services.staging.stage_rows(target, root, role="changes")
+    stage, location = context.services.staging.stage_rows(target, root, role=CHANGES)
     where = "" if location is None else f" location '{location}'"
     context.execute(f"create table {stage} using parquet{where} as select * from {changes}")
     context.check_snapshot()

@@ -19,6 +19,7 @@ from dbt.adapters.hiveacid.sources.acid_sources import (
 )
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from dbt.adapters.hiveacid.sources.read_log import FilesRead, ReadLog
+from hiveacid.jvm.java_types import JavaObject
 from hiveacid.metastore.models import TableName
 from hiveacid.sql.clauses import ReadClauses
 from hiveacid.sql.parameters import Parameters, parse_with
@@ -50,7 +51,7 @@ def prepare_statement(
     makers: RowMakers,
     reads: ReadLog,
     values: Parameters | None = None,
-) -> None:
+) -> JavaObject | None:
     """Prepare a statement for execution: swap its ACID tables, and set `node.reads` to their files.
 
     The reads are logged for the node that runs on this thread, or for `node.name` outside of nodes.
@@ -62,6 +63,9 @@ def prepare_statement(
         makers: the makers of the rows of changes.
         reads: the log to add the reads to.
         values: the values of the statement's parameters.
+
+    Returns:
+        The plan to run, not analysed; None if Spark cannot parse the statement.
 
     Raises:
         HiveAcidError: a source cannot be read, or the statement cannot be run as it is.
@@ -78,6 +82,7 @@ def prepare_statement(
         node.temporary_views[statement.temporary_view] = node.reads
         names = _names(node, prepared).joined(node.sources_behind(statement.reads))
         node.temporary_sources[statement.temporary_view] = names
+    return statement.plan if prepared.swapped is None else prepared.swapped.plan
 
 
 def check_view(node: NodeContext, sql: str, sources: AcidSources) -> None:

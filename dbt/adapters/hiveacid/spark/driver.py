@@ -28,6 +28,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hiveacid.errors import SparkConnectionError
 from dbt.adapters.hiveacid.spark.login import SparkLogin, no_login
 from dbt.adapters.hiveacid.spark.start_failure import LOG_NAME, describe_start_failure
+from dbt.adapters.hiveacid.spark.time_zones import zone_variable
 from hiveacid.jvm.errors import JAVA_ERRORS
 from hiveacid.jvm.py4j import java
 from hiveacid.metastore.security.settings import Kerberos
@@ -115,7 +116,7 @@ def root_session(
                 settings[_WAREHOUSE] = warehouse()
             logger.info(f"Starting Spark {pyspark.__version__} ...")
             # Spark's own progress bar would go to its log; ours goes to the terminal (`progress`).
-            own = {**settings, CONSOLE_PROGRESS: "false"}
+            own = {**_executors_zone(settings), **settings, CONSOLE_PROGRESS: "false"}
             _started = _start(own, log_directory, login), settings
             _check(login, _started[0], metastore_uri)
         elif _started is not None and _started[0] is running:
@@ -185,7 +186,7 @@ def _start(
     log = _open_log(log_directory)
     try:
         streams = {} if log is None else {"stdout": log, "stderr": log}
-        with _environment(login.environment()):
+        with _environment({**zone_variable(parameters), **login.environment()}):
             gateway = launch_gateway(visible, popen_kwargs=streams)
         context = SparkContext(conf=conf, gateway=gateway)
         if str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
@@ -204,6 +205,10 @@ def _start(
             # PySpark's handler cancels every job in the process and may enter py4j a second time
             # on the same thread. On Ctrl-C dbt cancels through the connections.
             signal.signal(signal.SIGINT, on_interrupt)
+
+
+def _executors_zone(parameters: Mapping[str, str]) -> dict[str, str]:
+    return {f"spark.executorEnv.{name}": zone for name, zone in zone_variable(parameters).items()}
 
 
 @contextmanager

@@ -42,6 +42,9 @@ def stage_of(
     return Stage(relation, target, invocation_id, location_root)
 
 
+CHANGES = "changes"
+"""The role of a table with rows that an incremental run is about to apply to a target."""
+
 BACKUP = "backup"
 """The role of a target's previous version, from the first rename of a switch to its end."""
 

@@ -60,3 +60,13 @@
         location_root, model['schema'], model['alias']) }}'
   {%- endif -%}
 {%- endmacro -%}
+
+
+{#-- In text, delimiters, line breaks and `\N` in strings are escaped. Else Hive and Spark read other
+     rows than were written. --#}
+{% macro hiveacid__file_format_clause() %}
+  {{- spark__file_format_clause() -}}
+  {%- if config.get('file_format') == 'hive' and not config.get('options') %}
+    options (fileFormat 'textfile', escapeDelim '\\', `serialization.escape.crlf` 'true')
+  {%- endif -%}
+{%- endmacro -%}
