@@ -152,8 +152,12 @@ def test_commands_that_read_nothing_open_no_transaction(
     with MetastoreClient(hive.metastore_uri) as metastore:
         before = metastore.get_valid_txns().high_watermark
         said: list[str] = []
+
+        def note(event: Any) -> None:
+            said.append(event.info.msg)
+
         for command in ("parse", "ls", "debug"):
-            dbt_project.succeed(command, on_event=lambda event: said.append(event.info.msg))
+            dbt_project.succeed(command, on_event=note)
         assert any("Time zone of the session: UTC" in it for it in said)
         assert metastore.get_valid_txns().high_watermark == before
         dbt_project.succeed("compile")
