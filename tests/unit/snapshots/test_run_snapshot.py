@@ -738,6 +738,7 @@ class TestEnd:
             getattr(snapshot, end)()
             assert snapshot.transaction_id is None
             assert "Transaction 4 could not be ended." in caplog.text
+            assert "300 s after its last heartbeat. If this process goes on, it" in caplog.text
             assert len(metastore.locks) == 1
             metastore.down = False
             wait_until(lambda: metastore.locks == [] and metastore.open_clients == 0)
