@@ -55,6 +55,7 @@ class CurrentSource:
         """Return what a pinned table shows. For the arguments see `SourceState.of`."""
         state = SourceState.of(pinned, locations, options, time_zone)
         names = location_names(pinned)
+        merges_files = pinned.table.is_insert_only and pinned.merges_files()
         return cls(
             state,
             tuple(column.name for column in pinned.table.partition_keys),
@@ -66,7 +67,7 @@ class CurrentSource:
                     location.state,
                     _is_base_compacted(location),
                     Decoding.of(pinned.table, location.storage),
-                    is_merged=pinned.table.is_insert_only and pinned.merges_files,
+                    is_merged=merges_files,
                 )
                 for stored, location in zip(state.locations, locations, strict=True)
             ),

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePosixPath
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -52,6 +52,8 @@ _STAMP = re.compile(r"^ *(?:optional|required|repeated) (int96) |\(TIMESTAMP\((\
 MICROS = "timestamp-micros"
 _AVRO_STAMP = re.compile(r'"logicalType": "((?:local-)?timestamp-[a-z]+)"')
 """Timestamps in the text of a field of an Avro schema."""
+
+_AVRO_PRIMITIVES = frozenset("null boolean int long float double bytes string".split())
 
 
 def ask_file(
@@ -326,7 +328,7 @@ def _avro(spark: SparkSession, reader: JavaObject) -> FileHeader:
 def _avro_stamps(schema: str) -> dict[str, tuple[str, ...]]:
     """Return the logical types of the timestamps in each column.
 
-    A column without any may refer to a named type of another column: it gets those of all columns.
+    A column that refers to a named type, which may be that of another column, gets those of all.
     """
     of_all = tuple(sorted(set(_AVRO_STAMP.findall(json.dumps(json.loads(schema))))))
     if not of_all:
@@ -334,8 +336,20 @@ def _avro_stamps(schema: str) -> dict[str, tuple[str, ...]]:
     found = {}
     for column in json.loads(schema)["fields"]:
         own = set(_AVRO_STAMP.findall(json.dumps(column)))
-        found[column["name"].lower()] = tuple(sorted(own)) or of_all
+        stamps = of_all if _has_reference(column["type"]) else tuple(sorted(own))
+        found[column["name"].lower()] = stamps
     return found
+
+
+def _has_reference(type_: Any) -> bool:
+    """Return whether an Avro type, in JSON, refers to a type by its name."""
+    if isinstance(type_, str):
+        return type_ not in _AVRO_PRIMITIVES
+    if isinstance(type_, list):
+        return any(map(_has_reference, type_))
+    inner = [it["type"] for it in type_.get("fields", ())]
+    inner += [type_[key] for key in ("items", "values") if key in type_]
+    return any(map(_has_reference, inner))
 
 
 def _from_java(schema: JavaObject) -> StructType:

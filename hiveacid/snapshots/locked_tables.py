@@ -206,7 +206,6 @@ class LockedTables:
         server = self.transaction.server
         has_insert_only = any(table.is_insert_only for table in tables.values())
         shows_originals = has_insert_only and self._shows_originals()
-        merges_files = has_insert_only and self._merges_files()
         return {
             name: PinnedTable(
                 table=table,
@@ -220,7 +219,7 @@ class LockedTables:
                 avro_time_zone=files[name].avro_time_zone,
                 is_hive_3=server.is_hive_3,
                 shows_originals=table.is_insert_only and shows_originals,
-                merges_files=table.is_insert_only and merges_files,
+                merges_files=self._merges_files,
                 hive_listing=HiveListing.of(server.version),
                 deletes_by_number=server.finds_deletes_by_number or table.is_bucketed,
                 scratch=self.scratch,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 
@@ -229,8 +229,8 @@ class PinnedTable(UnlockedTable):
         is_hive_3: whether Hive is Apache's Hive 3; None for other vendors' releases of it.
         shows_originals: whether Hive shows files outside of bases and deltas in insert-only tables
             (`hive.mm.allow.originals`).
-        merges_files: whether compactions of insert-only tables merge files
-            (`hive.compaction.merge.enabled`).
+        merges_files: returns whether compactions of insert-only tables merge files
+            (`hive.compaction.merge.enabled`). Asks the metastore once in a snapshot.
         deletes_by_number: whether delete events hit only data files of the same number: in bucketed
             tables, and since Hive 4.
         scratch: the snapshot's copies of files that are being written.
@@ -244,7 +244,7 @@ class PinnedTable(UnlockedTable):
     avro_time_zone: str | None = None
     is_hive_3: bool | None = False
     shows_originals: bool = False
-    merges_files: bool = False
+    merges_files: Callable[[], bool] = field(default=lambda: False, compare=False, repr=False)
     deletes_by_number: bool = True
     scratch: Scratch = field(compare=False, repr=False, kw_only=True)
     unseen: tuple[tuple[TableName, WriteIdRanges], ...] = ()

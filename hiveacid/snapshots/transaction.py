@@ -279,9 +279,9 @@ class Transaction:
         except HiveAcidError as error:
             logger.warning(
                 "[HIVEACID_WARN_TRANSACTION_NOT_ENDED] "
-                f"Transaction {self.id} could not be ended. Its locks stay until the metastore "
-                "answers this process, or aborts the transaction "
-                f"{self.server.transaction_timeout:g} s after its last heartbeat. {error.message}"
+                f"Transaction {self.id} could not be ended. The metastore aborts it, and releases "
+                f"its locks, {self.server.transaction_timeout:g} s after its last heartbeat. If "
+                f"this process goes on, it tries again until then. {error.message}"
             )
             is_retried = self._start_retries(commit)
         except BaseException:

@@ -107,6 +107,8 @@ def guarded_view(
     """Return the guarded view of a command for which Spark would analyse the guard."""
     if statement.kind not in ANALYSES_VIEW or len(statement.mentions) != 1:
         return None
+    if statement.kind == "RenameTable" and not statement.plan.isView():
+        return None  # ALTER TABLE, which Spark refuses for a view without analysing it.
     (parts,) = statement.mentions
     names = Names(session, known)
     name = names.qualify(parts)

@@ -110,8 +110,6 @@ class ViewCommand(SwappedStatement):
         if self.statement.kind == "RefreshTable":
             catalog.refreshTable(name)
             return _nothing(session)
-        if not plan.isView():  # ALTER TABLE, which Spark refuses without analysing the view.
-            return super()._run(session)
         catalog.refreshTable(name)
         *schema, view = (str(it) for it in each(plan.newName()))
         schema = schema[1:] if schema[:1] == [SESSION_CATALOG] else schema

@@ -8,9 +8,11 @@ from dbt.adapters.hiveacid.spark.guard import is_plain_table
 from dbt.adapters.hiveacid.spark.session import SessionHandle
 from hiveacid.errors import AcidTargetError, RawAcidReferenceError
 from hiveacid.metastore.models import HiveSql, TableName
+from hiveacid.sql import names
+from hiveacid.sql.catalog import table_metadata
 from hiveacid.sql.reads import tables_of
 from hiveacid.sql.refusals import refuse_acid_in_schema
-from hiveacid.sql.relations import find_acid
+from hiveacid.sql.relations import find_acid, guarded_view
 from hiveacid.sql.statement import parse
 from integration.support.ungated import ungated
 
@@ -250,3 +252,17 @@ def test_schemas_are_those_of_the_current_catalog(lake):
     assert found(lake, "drop schema guard cascade") == []
     with pytest.raises(AcidTargetError, match="guard.acid is a transactional Hive table. Spark "):
         found(lake, "drop schema Spark_Catalog.guard cascade")
+
+
+def test_the_table_of_a_rename_is_not_looked_up(session, monkeypatch):
+    looked_up = []
+
+    def look_up(session, schema, table):
+        looked_up.append(f"{schema}.{table}")
+        return table_metadata(session, schema, table)
+
+    monkeypatch.setattr(names, "table_metadata", look_up)
+    for kind in ("table", "view"):
+        statement = parse(session, f"alter {kind} guard.over_plain rename to guard.other")
+        assert guarded_view(session, statement, Known()) is None
+    assert looked_up == ["guard.over_plain"], "only a view may have a guard"

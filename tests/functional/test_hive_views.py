@@ -255,6 +255,8 @@ def test_a_catalog_that_spark_cannot_load(spark, plugin):
             )
             for expression in (
                 "o.n * (1.5 + 1.5)",
+                "o.n * (nvl(1.5, 0) + 1.5)",
+                "(SELECT max(p.n * (nvl(NULL, 1.5) + 1.5)) FROM shop.orders p)",
                 "o.n * cast(3 AS decimal(4,2))",
                 "(SELECT sum(p.n * (1.5 * 2)) FROM shop.orders p)",
                 "(SELECT sum(q.n * q.k) FROM (SELECT p.n, 1.5 + 1.5 AS k FROM shop.orders p) q)",

@@ -58,3 +58,28 @@ def test_a_text_on_which_hives_differ_is_an_error_if_the_release_is_unknown(
         told = rf"HIVEACID_AMBIGUOUS_DATE\] file:/t/000000_0 has the text {texts[i]} .*\. {answers}"
         with pytest.raises(SparkRuntimeException, match=told):
             cells.where(f"id = {i}").select(value).collect()
+
+
+@pytest.mark.parametrize(
+    ("text", "is_hive_3", "is_shown"),
+    [
+        ("300000-02-29 10:00:00", False, True),
+        ("-300000-12-31 23:59:59", False, True),
+        ("+300000-01-01T10:00", False, True),
+        ("100000-99-99 99:99:99", False, False),
+        ("300001-02-29 10:00:00", False, False),
+        ("300000-01-01 24:00:00", False, False),
+        ("300000-99-99 99:99:99", True, True),
+        ("+300000-02-30T10:00:00", True, False),
+    ],
+)
+def test_a_timestamp_that_spark_lacks_is_an_error_where_hive_shows_it(
+    spark: SparkSession, text: str, is_hive_3: bool, is_shown: bool
+) -> None:
+    cells = spark.createDataFrame([(text, "f")], f"cell string, {FILE_PATH} string")
+    found = cells.select(text_value(F.col("cell"), TimestampType(), None, is_hive_3))
+    if is_shown:
+        with pytest.raises(SparkRuntimeException, match="HIVEACID_TIMESTAMP_OUT_OF_RANGE"):
+            found.collect()
+    else:
+        assert [tuple(row) for row in found.collect()] == [(None,)]

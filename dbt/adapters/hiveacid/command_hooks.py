@@ -28,6 +28,9 @@ class CommandHooks(Protocol):
     def project_sources(self) -> Collection[TableName]:
         """Return the sources of the project."""
 
+    def is_static(self, name: TableName) -> bool:
+        """Return whether all sources of a table are declared `static`."""
+
     def file_settings(self, names: Collection[TableName]) -> Mapping[TableName, FileSettings]:
         """Return how to read the files of some tables, by the options of their sources."""
 
@@ -89,6 +92,10 @@ class HooksOfAdapter:
     def project_sources(self) -> Collection[TableName]:
         """See `CommandHooks.project_sources`."""
         return self._project.sources()
+
+    def is_static(self, name: TableName) -> bool:
+        """See `CommandHooks.is_static`."""
+        return self._project.is_static(name)
 
     def file_settings(self, names: Collection[TableName]) -> Mapping[TableName, FileSettings]:
         """See `CommandHooks.file_settings`."""

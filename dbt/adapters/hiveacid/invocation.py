@@ -110,7 +110,7 @@ class Invocation:
             partial(make, StatementHooks(hooks)), self.is_in_command, self.tables.forget
         )
         as_of = None if credentials.as_of is None else AsOf(timestamp=credentials.as_of)
-        self.sources = AcidSources(self.tables, lambda: self.snapshot, as_of)
+        self.sources = AcidSources(self.tables, lambda: self.snapshot, as_of, hooks.is_static)
         self.models: dict[ChangesOf, RowMaker] = {}
         self.reads = ReadLog()
 

@@ -74,8 +74,8 @@ _SHORT_YEAR = rf"\A({_BLANKS}-?)0*(\d{{1,3}})-"
 _ZEROS = rf"\A({_BLANKS}-?)0+(\d{{4,}})-"
 """Year with more zeros than Spark's casts read."""
 
-_FAR_YEAR = rf"\A{_BLANKS}[+-]?0*[1-9]\d{{5,}}-"
-"""Year of a timestamp that Spark may not have."""
+_FAR_YEAR = rf"\A({_BLANKS})[+-]?0*[1-9]\d+(\d{{4}})-"
+"""Year of a timestamp that Spark may not have. It is a leap year if its last four digits are."""
 
 _YEARS = 1_000_000
 """Years that Spark's dates have, and more than its timestamps have."""
@@ -145,9 +145,6 @@ def _date(cell: Column, is_hive_3: bool) -> Column:
 
 
 def _timestamp(cell: Column, is_hive_3: bool) -> Column:
-    ways = [try_cast(cell, TimestampType()), try_cast(_as_spark_writes(cell), TimestampType())]
-    if is_hive_3:
-        ways.append(_moved_timestamp(cell))
     message = F.concat(
         F.lit("[HIVEACID_TIMESTAMP_OUT_OF_RANGE] "),
         F.col(FILE_PATH),
@@ -158,9 +155,17 @@ def _timestamp(cell: Column, is_hive_3: bool) -> Column:
             "Correct the text."
         ),
     )
-    ways.append(F.when(cell.rlike(_FAR_YEAR), F.raise_error(message)))
+    near = _rare_timestamp(F.regexp_replace(cell, _FAR_YEAR, "$1$2-"), is_hive_3)
+    refused = F.when(cell.rlike(_FAR_YEAR) & near.isNotNull(), F.raise_error(message))
     is_timestamp = cell.rlike(_MOVED_TIMESTAMP if is_hive_3 else _TIMESTAMP)
-    return F.when(is_timestamp, F.coalesce(*ways))
+    read = try_cast(cell, TimestampType()), _rare_timestamp(cell, is_hive_3)
+    return F.when(is_timestamp, F.coalesce(*read, refused))
+
+
+def _rare_timestamp(cell: Column, is_hive_3: bool) -> Column:
+    """Return the timestamp of a text, also of one that Spark does not write; NULL without one."""
+    written = try_cast(_as_spark_writes(cell), TimestampType())
+    return F.coalesce(written, _moved_timestamp(cell)) if is_hive_3 else written
 
 
 def _as_spark_writes(text: Column) -> Column:

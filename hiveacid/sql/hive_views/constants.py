@@ -19,6 +19,7 @@ from typing import Any
 from pyspark import SparkContext
 
 from hiveacid.jvm.bulk import parameter_types
+from hiveacid.jvm.errors import JAVA_ERRORS
 from hiveacid.jvm.java_types import Expression, LogicalPlan
 from hiveacid.jvm.plans import kind_of, replaced
 from hiveacid.jvm.py4j import each, java
@@ -246,7 +247,7 @@ def _refuse_product(node: Expression) -> None:
         fits = int(node.dataType().precision()) <= _DIGITS_OF_LONG
         is_made = kind_of(factor) in _BINARY or (kind_of(factor) == "Cast" and fits)
         if is_made and factor.foldable() and _is_decimal(factor):
-            value = factor.eval(None)
+            value = _value(factor)
             shown = "" if value is None else f"{value.toJavaBigDecimal():f}"
             if value is not None and len(shown.partition(".")[2].rstrip("0")) < _scale(factor):
                 raise DiffersError(
@@ -254,6 +255,20 @@ def _refuse_product(node: Expression) -> None:
                     "Hive multiplies wrongly by a constant with zeros at its end; write it as a "
                     "literal",
                 )
+
+
+def _value(constant: Expression) -> Any:
+    """Return the value of a decimal constant, a Java object.
+
+    Raises:
+        DiffersError: Spark calculates it only after its optimizer has rewritten it.
+    """
+    try:
+        return constant.eval(None)
+    except JAVA_ERRORS as error:
+        raise DiffersError(
+            str(constant.sql()), "Spark does not know its value here; write it as a literal"
+        ) from error
 
 
 def _with_constants_of_inner_queries(
@@ -264,8 +279,11 @@ def _with_constants_of_inner_queries(
     tables = [(table, barrier(table)) for table in _tables(context, plan)]
     flags = [True, *(False for _ in parameter_types(context, _INLINE, "copy")[1:])]
     inlined = java(context, _INLINE)(*flags).apply(replaced(context, plan, tables))
-    rule = getattr(java(context, f"{_CATALYST}.optimizer.FoldablePropagation$"), "MODULE$")
-    for before in (inlined, *each(inlined.subqueriesAll())):
+    rules = (f"{_CATALYST}.optimizer.{it}$" for it in ("ReplaceExpressions", "FoldablePropagation"))
+    replacement, rule = (getattr(java(context, it), "MODULE$") for it in rules)
+    for query in (inlined, *each(inlined.subqueriesAll())):
+        # Before its replacement a call of NVL is no constant in Spark.
+        before = replacement.apply(query)
         # Once for each query on the way that renames the column.
         while not (after := rule.apply(before)).fastEquals(before):
             before = after

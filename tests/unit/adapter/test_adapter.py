@@ -344,6 +344,13 @@ def test_sources_of_the_selected_nodes_are_foreseen(adapter, manifest, monkeypat
     assert adapter.run.hooks.selected_sources() == {ORDERS}
 
 
+def test_a_source_says_in_the_project_that_it_is_static(adapter, manifest):
+    source = manifest.sources["source.orders"]
+    source.config, source.meta = {"hiveacid": {"static": True}}, {}
+    assert adapter.run.sources.is_static(ORDERS)
+    assert not adapter.run.sources.is_static(replace(ORDERS, table="other"))
+
+
 def test_the_agent_info_names_invocation_and_target(adapter):
     info = adapter.run.snapshot._agent_info
     assert info.startswith("dbt-hiveacid 0.2.0, invocation ")

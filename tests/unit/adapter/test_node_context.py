@@ -4,13 +4,14 @@ from types import SimpleNamespace
 
 from dbt.adapters.hiveacid.node_context import AcidNames, NodeContext
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
-from dbt.adapters.hiveacid.sources.acid_sources import ChangesOf, Source
+from dbt.adapters.hiveacid.sources.acid_sources import AcidSources, ChangesOf, Source
 from dbt.adapters.hiveacid.sources.options import SourceOptions
-from dbt.adapters.hiveacid.sources.prepare import _source
+from dbt.adapters.hiveacid.sources.prepare import _names, _source
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.partition_choice import PartitionChoice
-from hiveacid.sql.reads import AcidRead
-from hiveacid.sql.statement import Relation
+from hiveacid.sql.prepare import StatementReads
+from hiveacid.sql.reads import AcidRead, ChangesRead
+from hiveacid.sql.statement import Relation, TableFunction
 
 TARGET = HiveAcidRelation.create(schema="marts", identifier="Orders", type="table")
 
@@ -69,3 +70,15 @@ def test_a_statement_of_freshness_reads_the_partitions_of_its_source():
         with found.reading(orders, None):
             assert _source(found, plain) == Source(orders, options)
     assert _source(found, plain) == Source(orders)
+
+
+def test_changes_by_write_id_are_of_the_declared_source():
+    """`table_changes` without a last write id next to `acid_changes`."""
+    items, orders, parts = (TableName("shop", name) for name in ("items", "orders", "parts"))
+    call = TableFunction("table_changes", ())
+    ends = {items: None, orders: None, parts: 1}
+    feeds = tuple(ChangesRead(call, table, 0, until) for table, until in ends.items())
+    found = StatementReads(SimpleNamespace(functions=()), feeds=feeds)
+    sources = AcidSources(None, None, is_static=lambda table: table == items)
+    expected = {Source(items, SourceOptions(static=True)), Source(orders)}
+    assert _names(node(), found, sources).sources == expected

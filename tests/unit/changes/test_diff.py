@@ -57,7 +57,7 @@ def pinned_table(write_ids, *partitions, shows_originals=False, merges_files=Fal
         ValidTxnList(10_000),
         transaction_id=1,
         shows_originals=shows_originals,
-        merges_files=merges_files,
+        merges_files=lambda: merges_files,
         scratch=Scratch(),
     )
 

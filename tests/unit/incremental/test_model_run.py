@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from dbt.adapters.hiveacid.errors import IncrementalError
-from dbt.adapters.hiveacid.incremental.model_run import ModelRun, ModelRuns
+from dbt.adapters.hiveacid.incremental.model_run import ModelRun, ModelRuns, _check_others
 from dbt.adapters.hiveacid.incremental.plans import NoRowsAfterRun, RowsBeforeRun
 from dbt.adapters.hiveacid.sources.acid_sources import ChangesOf, Source
 from hiveacid.metastore.models import TableName
@@ -104,3 +104,10 @@ def test_the_rows_are_refused_once_the_run_has_ended(invocation):
     run = context(services={"invocation": invocation})
     ModelRun(run, "select 1").end()
     assert isinstance(invocation.models[run.model.changes], NoRowsAfterRun)
+
+
+def test_the_error_about_a_second_source_has_a_way_out_for_table_changes():
+    message = "shop.other, whose changes .* give `table_changes` a last write id"
+    with pytest.raises(IncrementalError, match=message) as error:
+        _check_others(model(), [], [ANOTHER.source])
+    assert len(str(error.value).split()) <= 60

@@ -44,6 +44,13 @@ def test_sources_of_one_table_read_its_files_alike():
         declared.file_settings({ORDERS})
 
 
+def test_a_table_is_static_if_all_its_sources_are():
+    static = reads_by("Shop", "Orders", static=True)
+    assert project([static]).is_static(ORDERS)
+    assert not project([static]).is_static(ITEMS)
+    assert not project([static, source("shop", "orders")]).is_static(ORDERS)
+
+
 def test_a_node_makes_a_table_unless_it_is_part_of_others():
     declared = project(
         nodes=[

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from pyspark.sql.types import StructType
 
 from hiveacid.acid.layout import ListedFile
 from hiveacid.reader import file_headers as module
-from hiveacid.reader.file_headers import FileHeader, KnownHeaders, file_headers
+from hiveacid.reader.file_headers import FileHeader, KnownHeaders, _avro_stamps, file_headers
 
 FILES = [ListedFile(f"delta_1_1/{i}", f"file:/t/delta_1_1/{i}", 9) for i in range(6)]
 HEADER = FileHeader(StructType())
@@ -36,3 +38,28 @@ def test_a_file_is_asked_once_and_a_table_of_any_size_is_kept(
     for files in (FILES[:4], FILES[:4], [FILES[0], FILES[5]]):
         assert list(file_headers(None, "parquet", files)) == files
     assert sorted(file.relative for file in asked) == [f"delta_1_1/{i}" for i in (0, 1, 2, 3, 5)]
+
+
+def test_an_avro_column_that_refers_to_a_type_by_name_may_have_its_timestamps() -> None:
+    def stamp(kind: str) -> dict[str, str]:
+        return {"type": "long", "logicalType": f"timestamp-{kind}"}
+
+    def record(name: str, **types: object) -> dict[str, object]:
+        fields = [{"name": key, "type": type_} for key, type_ in types.items()]
+        return {"type": "record", "name": name, "fields": fields}
+
+    columns = {
+        "named": record("event", at=stamp("micros")),
+        "both": ["null", record("pair", at=stamp("millis"), event="event")],
+        "events": {"type": "array", "items": {"type": "map", "values": ["null", "event"]}},
+        "at": ["null", stamp("millis")],
+        "N": {"type": "enum", "name": "color", "symbols": ["red"]},
+    }
+    of_all = ("timestamp-micros", "timestamp-millis")
+    assert _avro_stamps(json.dumps(record("rows", **columns))) == {
+        "named": ("timestamp-micros",),
+        "both": of_all,
+        "events": of_all,
+        "at": ("timestamp-millis",),
+        "n": (),
+    }

@@ -298,8 +298,8 @@ def _check_others(model: ChangesModel, more: list[ChangesModel], others: list[So
         raise IncrementalError(
             f"Model {model.name} reads the changes of {model.source.table} and also "
             f"{' and '.join(tables)}, whose changes would be missed. Declare the other source "
-            "`static: true` if it does not change, set `on_multi_source: full_refresh` to "
-            "rebuild the model whenever it does, or read it in a model of its own. A model "
-            "can read only one source with acid_changes.",
+            "`static: true` if it does not change, give `table_changes` a last write id, set "
+            "`on_multi_source: full_refresh` to rebuild the model whenever it changes, or read "
+            "it in another model. acid_changes can have only one source.",
             code="HIVEACID_SEVERAL_CHANGING_SOURCES",
         )

@@ -33,6 +33,15 @@ class Project:
         """Return the tables of all sources."""
         return {TableName(it.schema, it.identifier) for it in self._sources()}
 
+    def is_static(self, name: TableName) -> bool:
+        """Return whether a table is declared as a source, each time with `static: true`.
+
+        Raises:
+            AdapterError: an option of one of its sources is invalid.
+        """
+        sources = [it for it in self._sources() if TableName(it.schema, it.identifier) == name]
+        return bool(sources) and all(SourceOptions.of(it).static for it in sources)
+
     def file_settings(self, names: Collection[TableName]) -> dict[TableName, FileSettings]:
         """Return how to read the files of some tables, by the options of their sources.
 

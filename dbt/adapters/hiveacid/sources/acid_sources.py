@@ -94,6 +94,7 @@ class AcidSources:
         known: KnownTables,
         snapshot: Callable[[], SnapshotEngine],
         as_of: AsOf | None = None,
+        is_static: Callable[[TableName], bool] = lambda table: False,
     ) -> None:
         """Create the sources; look nothing up yet.
 
@@ -101,8 +102,10 @@ class AcidSources:
             known: the tables that the metastore has.
             snapshot: returns the snapshot that the calling thread reads.
             as_of: the instant that the run reads; None for the snapshot's own.
+            is_static: returns whether a table is declared as a source that hardly changes.
         """
         self.known = known
+        self.is_static = is_static
         self._as_of = as_of
         self._current_snapshot = snapshot
         self._lock = threading.Lock()

@@ -41,7 +41,7 @@ def names_in(node: NodeContext, sql: str, sources: AcidSources) -> tuple[AcidNam
     """
     statement = parse_with(node.session, sql)
     found = look_at(node.session, statement, sources.known)
-    return _names(node, found), node.sources_behind(statement.reads)
+    return _names(node, found, sources), node.sources_behind(statement.reads)
 
 
 def prepare_statement(
@@ -80,7 +80,7 @@ def prepare_statement(
     node.has_read |= node.reads
     if statement.temporary_view is not None:
         node.temporary_views[statement.temporary_view] = node.reads
-        names = _names(node, prepared).joined(node.sources_behind(statement.reads))
+        names = _names(node, prepared, sources).joined(node.sources_behind(statement.reads))
         node.temporary_sources[statement.temporary_view] = names
     return statement.plan if prepared.swapped is None else prepared.swapped.plan
 
@@ -220,11 +220,12 @@ def _source(node: NodeContext, read: AcidRead) -> Source:
     return Source(read.table, options, clauses.as_of, clauses.read)
 
 
-def _names(node: NodeContext, found: StatementReads) -> AcidNames:
+def _names(node: NodeContext, found: StatementReads, sources: AcidSources) -> AcidNames:
     functions = found.statement.functions
     # The changes up to a given write id stay what they are.
-    growing = frozenset(Source(feed.table) for feed in found.feeds if feed.until is None)
+    growing = {feed.table for feed in found.feeds if feed.until is None}
+    feeds = (Source(it, SourceOptions(static=sources.is_static(it))) for it in growing)
     return AcidNames(
-        growing.union(_source(node, read) for read in found.tables),
+        frozenset((*feeds, *(_source(node, read) for read in found.tables))),
         frozenset(ChangesOf.of(it) for it in functions if it.name == ACID_CHANGES),
     )
