@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from types import TracebackType
 from typing import Literal
 
@@ -110,6 +110,8 @@ class Transaction(Snapshot):
         super().__init__(spark, engine, known, tables, ())
         self._connect = connect
         self._settings = settings
+        self._client = connect()
+        self._writes = Writes(self._client, _Reads(engine), engine.footers)
 
     def __enter__(self) -> Transaction:
         """See `Snapshot`."""
@@ -197,27 +199,15 @@ class Transaction(Snapshot):
             WriteAbortedError: the transaction was aborted, or another one has changed what it has
                 read.
         """
-        staged = self.__dict__.get("_writes")
-        if staged is None:
-            super().__exit__(kind, error, trace)
-            return
         try:
             # The locks of the reads end here: the lock of an overwrite would wait for them.
             super().__exit__(kind, error, trace)
-            if kind is None:
+            if kind is None and (tables := self._writes.tables):
                 limit = LockWait(self._settings.lock_timeout, lambda: None)
-                publish(self._spark, staged.tables, limit, self._open_writer)
+                publish(self._spark, tables, limit, self._open_writer)
         finally:
-            staged.discard()
+            self._writes.discard()
             self._client.close()
-
-    @cached_property
-    def _writes(self) -> Writes:
-        return Writes(self._client, _Reads(self._engine), self._engine.footers)
-
-    @cached_property
-    def _client(self) -> WritingClient:
-        return self._connect()
 
     def _open_writer(self) -> MetastoreTransaction:
         settings = replace(self._settings, read_only=False)

@@ -266,6 +266,211 @@ def test_rows_that_come_during_the_wait_for_the_lock_stay_below_an_overwrite(
     assert shop.shown("t") == [(3, 3)]
 
 
+class Meanwhile:
+    """Runs something once, when a transaction has staged and before it asks for its locks."""
+
+    def __init__(self, what: Callable[[], None]) -> None:
+        self._what: Callable[[], None] | None = what
+        self._lock = WritingClient.lock_to_write
+
+    def __enter__(self) -> None:
+        self._patch = pytest.MonkeyPatch()
+        self._patch.setattr(WritingClient, "lock_to_write", self._run)
+
+    def __exit__(self, *_: object) -> None:
+        self._patch.undo()
+
+    @property
+    def _run(self) -> Callable[..., Any]:
+        def run(client: WritingClient, *arguments: Any) -> Any:
+            what, self._what = self._what, None
+            if what is not None:
+                what()
+            return self._lock(client, *arguments)
+
+        return run
+
+
+def test_ddl_between_the_rows_and_the_lock(
+    shop: Shop, differential: Differential, hive_client: HiveClient
+) -> None:
+    table = f"(id INT, v INT) PARTITIONED BY (k INT) {ACID}"
+    hive_client.execute(f"CREATE TABLE t {table}")
+    hive_client.execute("INSERT INTO t VALUES (1, 1, 1), (2, 2, 2)")
+    schema = "id int, v int, k int"
+
+    def run(*statements: str) -> Callable[[], None]:
+        def run_them() -> None:
+            for statement in statements:
+                hive_client.execute(statement)
+
+        return run_them
+
+    with Meanwhile(run("ALTER TABLE t DROP PARTITION (k = 2)")):
+        with shop.transaction() as transaction:
+            transaction.append(shop.name("t"), shop.rows((3, 3, 2), schema=schema))
+    assert shop.shown("t") == [(1, 1, 1), (3, 3, 2)]
+    with Meanwhile(run("INSERT INTO t VALUES (4, 4, 4)")):
+        with shop.transaction() as transaction:
+            transaction.overwrite(shop.name("t"), shop.rows((5, 5, 1), schema=schema))
+    assert shop.shown("t", "id", WAYS[:2]) == [(5,)]
+    again = ("DROP TABLE t", f"CREATE TABLE t {table}", "INSERT INTO t VALUES (5, 0, 1)")
+    for ddl in (again, ("ALTER TABLE t CHANGE v w INT",), ("DROP TABLE t",)):
+        with pytest.raises(hiveacid.WriteAbortedError, match="HIVEACID_WRITE_CONFLICT"):
+            with Meanwhile(run(*ddl)), shop.transaction() as transaction:
+                transaction.delete(shop.name("t"), "id = 5")
+        if ddl is not again:
+            continue
+        assert shop.shown("t") == [(5, 0, 1)]
+
+
+def test_an_overwrite_lets_an_insert_with_a_lower_write_id_go_first(
+    shop: Shop, hive_client: HiveClient
+) -> None:
+    """As one that waits behind the overwrite's lock: it has its write id already."""
+    hive_client.execute(f"CREATE TABLE t (id INT, v INT) {ACID}")
+    name, held = TableName.parse(shop.name("t")), []
+    other = WritingClient(shop.hive.metastore_uri)
+
+    def begin() -> None:
+        held.append(other.open_txn("test", "test", "test", read_only=False))
+        other.allocate_table_write_ids(held[0], name)
+
+    try:
+        begin()
+        ender = threading.Timer(4, lambda: other.abort_txn(held[0]))
+        ender.start()
+        with shop.transaction() as transaction:
+            transaction.overwrite(shop.name("t"), shop.rows((3, 3)))
+        assert not ender.is_alive(), "it did not wait"
+        with pytest.raises(hiveacid.LockTimeoutError, match="lower write ids"):
+            held.clear()
+            begin()
+            with shop.transaction(lock_timeout=1) as transaction:
+                transaction.overwrite(shop.name("t"), shop.rows((4, 4)))
+        other.abort_txn(held[0])
+    finally:
+        other.close()
+    assert shop.shown("t") == [(3, 3)]
+
+
+def test_two_merges_do_not_add_a_key_twice(shop: Shop, hive_client: HiveClient) -> None:
+    hive_client.execute(f"CREATE TABLE t (id INT, v INT) {ACID}")
+    with pytest.raises(hiveacid.WriteAbortedError, match="HIVEACID_WRITE_CONFLICT"):
+        with shop.transaction("t") as transaction:
+            transaction.merge(shop.name("t"), shop.rows((5, 1)), "ID")
+            with shop.transaction("t") as other:
+                other.merge(shop.name("t"), shop.rows((5, 2)), "id")
+    assert shop.shown("t") == [(5, 2)]
+
+
+def test_an_update_that_was_compacted_away_is_a_conflict(
+    shop: Shop, hive_client: HiveClient
+) -> None:
+    hive_client.execute(f"CREATE TABLE t (id INT, v INT) {ACID}")
+    hive_client.execute("INSERT INTO t VALUES (1, 1), (2, 1)")
+
+    with pytest.raises(hiveacid.WriteAbortedError, match="HIVEACID_WRITE_CONFLICT"):
+        with shop.transaction() as transaction:
+            transaction.delete(shop.name("t"), "id = 1")
+            transaction.end()
+            hive_client.execute("UPDATE t SET v = 9 WHERE id = 1")
+            hive_client.compact("t", "major", cleaned=True)
+    assert shop.shown("t") == [(1, 9), (2, 1)]
+
+
+def test_a_half_is_not_published(shop: Shop, hive_client: HiveClient) -> None:
+    """Of a write that failed, and whose error the program has caught."""
+    hive_client.execute(f"CREATE TABLE t (id INT, v INT) {ACID}")
+    hive_client.execute("INSERT INTO t VALUES (1, 1)")
+    failing = shop.rows((1, 2)).withColumn("v", F.expr("cast(raise_error('no') as int)"))
+    for write in (
+        lambda it: it.overwrite(shop.name("t"), failing),
+        lambda it: it.merge(shop.name("t"), failing, "id"),
+    ):
+        with pytest.raises(hiveacid.UnwritableTableError, match="HIVEACID_WRITE_INCOMPLETE"):
+            with shop.transaction() as transaction:
+                with pytest.raises(PySparkException):
+                    write(transaction)
+    with shop.transaction() as transaction:
+        transaction.append(shop.name("t"), shop.rows((2, 2)))
+    with pytest.raises(hiveacid.SnapshotEndedError):
+        transaction.append(shop.name("t"), shop.rows((3, 3)))
+    assert shop.shown("t") == [(1, 1), (2, 2)]
+
+
+def test_a_commit_that_the_metastore_refuses_or_does_not_answer(
+    shop: Shop, hive_client: HiveClient
+) -> None:
+    hive_client.execute(f"CREATE TABLE t (id INT, v INT) {ACID}")
+    hive_client.execute("INSERT INTO t VALUES (1, 1)")
+    commit = WritingClient.commit_txn
+    answers: list[hiveacid.MetastoreError] = []
+
+    def refuse(client: WritingClient, txn_id: int) -> None:
+        if not answers:
+            answers.append(hiveacid.MetastoreError("out of order"))
+            raise answers[0]
+        commit(client, txn_id)
+
+    def lose_the_answer(client: WritingClient, txn_id: int) -> None:
+        commit(client, txn_id)
+        if len(answers) < 2:
+            answers.append(hiveacid.MetastoreUnavailableError("cut"))
+            raise answers[1]
+
+    def write(transaction: hiveacid.Transaction) -> None:
+        transaction.append(shop.name("t"), shop.rows((2, 2)))
+
+    with pytest.MonkeyPatch.context() as patch:
+        with pytest.raises(hiveacid.WriteAbortedError, match="HIVEACID_WRITE_ABORTED"):
+            with shop.transaction() as transaction:
+                write(transaction)
+                transaction.end()
+                patch.setattr(WritingClient, "commit_txn", refuse)
+        assert shop.shown("t") == [(1, 1)]
+        patch.undo()
+        with shop.transaction() as transaction:
+            write(transaction)
+            transaction.end()
+            patch.setattr(WritingClient, "commit_txn", lose_the_answer)
+    assert shop.shown("t") == [(1, 1), (2, 2)]
+
+
+@pytest.mark.parametrize("kind", ["ORC", "PARQUET"])
+def test_values_of_insert_only_tables(shop: Shop, hive_client: HiveClient, kind: str) -> None:
+    """Also a column that is added later, of rows in an old partition elsewhere."""
+    hive_client.execute(
+        "CREATE TABLE t (a TINYINT, d DECIMAL(20,4), s STRING, x STRUCT<y:DOUBLE>, b BINARY) "
+        f"PARTITIONED BY (k STRING) {INSERT_ONLY.format(kind)}"
+    )
+    place = shop.hive.warehouse / f"{shop.database}.elsewhere"
+    hive_client.execute("ALTER TABLE t ADD PARTITION (k='p')")
+    hive_client.execute(f"ALTER TABLE t PARTITION (k='p') SET LOCATION 'file:{place}'")
+    rows = (
+        "SELECT -128Y a, -1.5BD d, 'ä\n' s, named_struct('y', 0.1D) x, X'00' b, 'p' k UNION ALL "
+        "SELECT null, null, null, null, null, 'p' UNION ALL SELECT 1Y, 2BD, '', null, X'', 'q'"
+    )
+    with shop.transaction() as transaction:
+        transaction.append(shop.name("t"), shop.spark.sql(rows))
+    texts = "cast(a as string), cast(d as string), s, cast(x.y as string), hex(b), k"
+    expected = [
+        ("-128", "-1.5000", "ä\n", "0.1", "00", "p"),
+        ("1", "2.0000", "", None, "", "q"),
+        (None, None, None, None, None, "p"),
+    ]
+    assert shop.shown("t", texts) == sorted(expected, key=repr)
+    assert list(place.glob("delta_*"))
+    hive_client.execute("ALTER TABLE t ADD COLUMNS (n INT) CASCADE")
+    more = shop.spark.sql("SELECT 2Y a, null d, null s, null x, null b, 7 n, 'p' k")
+    with shop.transaction() as transaction:
+        transaction.append(shop.name("t"), more)
+    assert [row for row in shop.shown("t", "a, n") if row[1]] == [(2, 7)]
+    with shop.transaction("t") as transaction:
+        read = transaction.table(shop.name("t")).selectExpr(*texts.split(", "), "n").collect()
+    assert sorted(map(tuple, read), key=repr) == shop.shown("t", f"{texts}, n")
+
+
 def test_hive_counts_what_was_written(shop: Shop, hive_client: HiveClient) -> None:
     """Hive takes counts from statistics that are marked accurate."""
     hive_client.execute("SET hive.stats.autogather=true")

@@ -323,16 +323,18 @@ class Transaction:
     def commit(self) -> None:
         """Commit what the transaction has written, and release its locks.
 
+        May be repeated if there was no answer: a metastore of Hive 4 answers the second commit of a
+        transaction like the first.
+
         Raises:
             TransactionLostError: the metastore has aborted it, now or before.
             MetastoreUnavailableError: the metastore does not answer: it may have committed.
         """
-        self.raise_if_gone()
-        try:
-            self.client.commit_txn(self.id)
-        except MetastoreUnavailableError:
-            # A metastore of Hive 4 answers the second commit of a transaction like the first.
-            self.client.commit_txn(self.id)
+        self.client.commit_txn(self.id)
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Stop the heartbeats and end nothing: a transaction that is open times out."""
         with self._state_lock:
             self._ended_at = time.monotonic()
         self.ending.set()

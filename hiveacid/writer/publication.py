@@ -8,23 +8,26 @@ until the commit (docs/decisions/writing.md).
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
-from hiveacid.acid.layout import METADATA_FILE, BaseDir, try_parse_directory
-from hiveacid.acid.write_ids import WriteIdRanges, new_write_ids
+from hiveacid.acid.layout import METADATA_FILE
 from hiveacid.errors import (
     HiveAcidError,
+    LockTimeoutError,
+    MetastoreError,
     MetastoreUnavailableError,
     TransactionLostError,
     WriteAbortedError,
 )
-from hiveacid.jvm.filesystem import list_locations
+from hiveacid.metastore.models import TableName
 from hiveacid.metastore.writing_client import NewPartition, WriteLock, WritingClient
-from hiveacid.snapshots.locks import LockWait, acquire_to_write
+from hiveacid.snapshots.locks import READERS_TURN, LockWait, acquire_to_write
 from hiveacid.snapshots.transaction import Transaction
+from hiveacid.writer.conflicts import check_tables, check_unchanged, is_overtaken
 from hiveacid.writer.files import Files
 from hiveacid.writer.layout import Kind, StagedDirectory, partition_values
 from hiveacid.writer.stage import stage_deletes
@@ -33,6 +36,9 @@ from hiveacid.writer.writes import TableWrites
 logger = logging.getLogger("hiveacid")
 _TRUNCATED = b'{"thisFileVersion":"0","dataFormat":"truncated"}'
 """Content of the file by which Hive's TRUNCATE marks a base without rows (`AcidMetaDataFile`)."""
+
+_BETWEEN_COMMITS = 5.0
+"""Seconds between two requests to commit that get no answer."""
 
 
 def publish(
@@ -57,54 +63,126 @@ def publish(
         WriteAbortedError: the transaction was aborted, or another one has changed what was read.
         HiveAcidError: nothing was committed.
     """
-    with ExitStack() as stack:
-        # Of two transactions the guard must be the older one: Hive's housekeeper forgets the write
-        # ids of the oldest ones first, and the highest that it remembers counts as the newest.
-        guard = None
-        if any(table.is_overwrite for table in tables):
-            guard = stack.enter_context(_Guard(open_transaction()))
-        transaction = open_transaction()
-        client = transaction.client
-        assert isinstance(client, WritingClient)
-        moved = _Moved(Files(spark))
-        try:
-            _allocate(transaction, client, tables, guard)
-            for table in tables:
-                _stage_deletes(spark, table)
-            acquire_to_write(transaction, client, [_lock_of(table) for table in tables], limit)
-            _check_unchanged(spark, client, tables)
-            _renew_write_ids(transaction, client, tables, guard)
-            _move(spark, transaction, client, tables, moved, guard)
-            for table in tables:
-                assert table.write_id is not None
-                touched = sorted({it.partition for it in table.staged if it.partition})
-                client.invalidate_statistics(table.name, table.write_id, touched)
-            transaction.check_alive()
-        except BaseException:
-            moved.back()
-            transaction.end(commit=False)
-            raise
-        _commit(transaction, tables, moved)
+    end = time.monotonic() + limit.timeout
+    while not _try_to_publish(spark, tables, limit, open_transaction):
+        if time.monotonic() >= end:
+            raise LockTimeoutError(
+                f"Other writers of {_named(tables)} held lower write ids for all of the "
+                f"{limit.timeout:g} s (lock_timeout). An overwrite would hide their rows. Nothing "
+                "was written. Try again when they have ended.",
+                code="HIVEACID_WRITE_LOCK_TIMEOUT",
+            )
+        time.sleep(READERS_TURN)
 
 
-def _commit(transaction: Transaction, tables: Sequence[TableWrites], moved: _Moved) -> None:
-    names = ", ".join(str(table.name) for table in tables)
+def _try_to_publish(
+    spark: SparkSession,
+    tables: Sequence[TableWrites],
+    limit: LockWait,
+    open_transaction: Callable[[], Transaction],
+) -> bool:
+    """Publish, unless an overwrite has to let other writers go first."""
+    # Of two transactions the guard must be the older one: Hive's housekeeper forgets the write ids
+    # of the oldest ones first, and the highest that it remembers counts as the newest.
+    guard = open_transaction() if any(table.is_overwrite for table in tables) else None
+    attempt = _Attempt(guard, _Moved(Files(spark)))
     try:
-        transaction.commit()
-    except MetastoreUnavailableError as error:
-        raise WriteAbortedError(
-            f"Whether transaction {transaction.id}, which writes {names}, was committed is not "
-            f"known: {error.message} Its files are in place. See SHOW TRANSACTIONS: if the "
-            "transaction is neither open nor aborted, it was committed.",
-            code="HIVEACID_COMMIT_UNKNOWN",
-        ) from error
-    except TransactionLostError as error:
-        moved.back()
-        transaction.end(commit=False)
-        raise WriteAbortedError(
-            f"Transaction {transaction.id}, which was to write {names}, was aborted: "
-            f"{error.message} Nothing of it is visible. Read again, and write again."
-        ) from error
+        transaction = open_transaction()
+        try:
+            if not _put_in_place(spark, transaction, tables, limit, attempt):
+                return False
+        except TransactionLostError as error:
+            attempt.moved.back()
+            raise _aborted(transaction, tables, error) from error
+        except BaseException:
+            attempt.moved.back()
+            raise
+        else:
+            _commit(transaction, tables, attempt)
+            return True
+        finally:
+            transaction.end(commit=False)
+    finally:
+        if guard is not None:
+            guard.end(commit=True)
+
+
+@dataclass
+class _Attempt:
+    """One attempt: the guard, its write ids, and what was moved into tables."""
+
+    guard: Transaction | None
+    moved: _Moved
+    guard_ids: dict[TableName, int] = field(default_factory=dict)
+
+
+def _put_in_place(
+    spark: SparkSession,
+    transaction: Transaction,
+    tables: Sequence[TableWrites],
+    limit: LockWait,
+    attempt: _Attempt,
+) -> bool:
+    client = transaction.client
+    assert isinstance(client, WritingClient)
+    for table in tables:
+        _allocate(transaction, client, table, attempt)
+        _stage_deletes(spark, table)
+    # The connection may have been cut while Spark worked. This call may be repeated.
+    transaction.check_alive()
+    acquire_to_write(transaction, client, [_lock_of(table) for table in tables], limit)
+    check_tables(client, tables)
+    names = [table.name for table in tables]
+    now = client.get_valid_write_ids(names, client.get_valid_txns())
+    check_unchanged(spark, client, tables, now)
+    for table in tables:
+        _renew_write_ids(transaction, client, table, now[table.name].high_watermark, attempt)
+    now = client.get_valid_write_ids(names, client.get_valid_txns())
+    for table in tables:
+        guard_id = attempt.guard_ids.get(table.name)
+        if table.is_overwrite and is_overtaken(table, now[table.name], guard_id):
+            return False
+    _move(spark, transaction, client, tables, attempt)
+    for table in tables:
+        assert table.write_id is not None
+        client.invalidate_statistics(table.name, table.write_id, _partitions(table))
+    transaction.check_alive()
+    return True
+
+
+def _lock_of(table: TableWrites) -> WriteLock:
+    return WriteLock(table.name, table.lock_type, table.operation, bool(table.target.keys))
+
+
+def _allocate(
+    transaction: Transaction, client: WritingClient, table: TableWrites, attempt: _Attempt
+) -> None:
+    """Get the write id; of an overwritten table the guard's first."""
+    if attempt.guard is not None and table.is_overwrite:
+        guard_id = client.allocate_table_write_ids(attempt.guard.id, table.name)
+        attempt.guard_ids[table.name] = guard_id
+    table.write_id = client.allocate_table_write_ids(transaction.id, table.name)
+
+
+def _renew_write_ids(
+    transaction: Transaction,
+    client: WritingClient,
+    table: TableWrites,
+    highest: int,
+    attempt: _Attempt,
+) -> None:
+    """Get a higher write id if others have got higher ones during the wait.
+
+    A base would lie below their rows, and a delta below their base. Delete events carry their write
+    id already, and no base can have come above them (`check_unchanged`).
+    """
+    assert table.write_id is not None
+    if table.deleted is not None or highest <= table.write_id:
+        return
+    if attempt.guard is not None and table.is_overwrite:
+        guard_id = client.reallocate_write_id(attempt.guard.id, table.name)
+        attempt.guard_ids[table.name] = guard_id
+    table.write_id = client.reallocate_write_id(transaction.id, table.name)
 
 
 def _stage_deletes(spark: SparkSession, table: TableWrites) -> None:
@@ -112,117 +190,18 @@ def _stage_deletes(spark: SparkSession, table: TableWrites) -> None:
         return
     path, partitions = table.deleted
     assert table.write_id is not None
-    table.staged += stage_deletes(
+    statement = table.next_statement()
+    strict = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
+    events = stage_deletes(
         table.target,
-        spark.read.parquet(path),
+        spark.read.options(**strict).parquet(path),
         partitions,
-        table.directory("events"),
+        table.directory(f"events_{statement}"),
         table.write_id,
-        table.next_statement(),
+        statement,
     )
-
-
-def _check_unchanged(
-    spark: SparkSession, client: WritingClient, tables: Sequence[TableWrites]
-) -> None:
-    """Refuse to write what depends on rows that have changed since they were read.
-
-    A merge or a delete tolerates rows that were only added: so does Hive's own.
-
-    Raises:
-        WriteAbortedError: they have changed.
-    """
-    read = [table for table in tables if table.read is not None]
-    if not read:
-        return
-    now = client.get_valid_write_ids([table.name for table in read], client.get_valid_txns())
-    for table in read:
-        assert table.read is not None
-        new = new_write_ids(table.read.write_ids, now[table.name])
-        if new and (table.is_overwrite or _has_changed(spark, client, table, new)):
-            raise WriteAbortedError(
-                f"{table.name} was changed after it was read (write ids {new}), so what was to be "
-                "written no longer fits. Nothing was written. Read again, and write again.",
-                code="HIVEACID_WRITE_CONFLICT",
-            )
-
-
-def _has_changed(
-    spark: SparkSession, client: WritingClient, table: TableWrites, new: WriteIdRanges
-) -> bool:
-    """Whether write ids have deleted or replaced rows, by the directories that they left."""
-    found = client.get_table(table.name)
-    locations = (
-        [it.storage.location for it in client.get_partitions(table.name)]
-        if found.partition_keys
-        else [found.storage.location]
-    )
-    for listing in list_locations(spark, locations):
-        for name in listing.directories:
-            directory = None if "/" in name else try_parse_directory(name)
-            if isinstance(directory, BaseDir):
-                if directory.write_id in new and not directory.visibility_txn:
-                    return True
-            elif directory is not None and directory.is_delete:
-                low, high = directory.write_id_range
-                if any(write_id in new for write_id in range(low, high + 1)):
-                    return True
-    return False
-
-
-def _lock_of(table: TableWrites) -> WriteLock:
-    return WriteLock(table.name, table.lock_type, table.operation, bool(table.target.keys))
-
-
-class _Guard:
-    """A transaction whose write ids are below those of bases, until they are committed."""
-
-    def __init__(self, transaction: Transaction) -> None:
-        self.transaction = transaction
-
-    def __enter__(self) -> _Guard:
-        return self
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        self.transaction.end(commit=kind is None)
-
-
-def _allocate(
-    transaction: Transaction,
-    client: WritingClient,
-    tables: Sequence[TableWrites],
-    guard: _Guard | None,
-) -> None:
-    """Get the write ids; of an overwritten table the guard's first."""
-    for table in tables:
-        if guard is not None and table.is_overwrite:
-            client.allocate_table_write_ids(guard.transaction.id, table.name)
-        table.write_id = client.allocate_table_write_ids(transaction.id, table.name)
-
-
-def _renew_write_ids(
-    transaction: Transaction,
-    client: WritingClient,
-    tables: Sequence[TableWrites],
-    guard: _Guard | None,
-) -> None:
-    """Get higher write ids if others have committed higher ones during the wait.
-
-    A base would lie below their rows, and a delta below their base. Delete events carry their write
-    id already, and no base can have come above them (`_check_unchanged`).
-    """
-    movable = [table for table in tables if table.deleted is None]
-    if not movable:
-        return
-    now = client.get_valid_write_ids([table.name for table in movable], client.get_valid_txns())
-    for table in movable:
-        ids, own = now[table.name], table.write_id
-        assert own is not None
-        above = range(own + 1, ids.high_watermark + 1)
-        if any(ids.is_valid(write_id) for write_id in above):
-            if guard is not None and table.is_overwrite:
-                client.reallocate_write_id(guard.transaction.id, table.name)
-            table.write_id = client.reallocate_write_id(transaction.id, table.name)
+    # Those of an earlier attempt have another write id.
+    table.staged = [it for it in table.staged if it.kind is not Kind.DELETE_DELTA] + events
 
 
 def _move(
@@ -230,22 +209,24 @@ def _move(
     transaction: Transaction,
     client: WritingClient,
     tables: Sequence[TableWrites],
-    moved: _Moved,
-    guard: _Guard | None,
+    attempt: _Attempt,
 ) -> None:
     """Add partitions, and rename what was staged: bases last."""
     for table in tables:
         _empty_others(spark, table)
         _register(transaction, client, table)
+        logger.info(
+            f"Transaction {transaction.id} writes {table.name} with write id {table.write_id}."
+        )
     for is_base in (False, True):
-        if is_base and guard is not None:
-            guard.transaction.check_alive()
+        if is_base and attempt.guard is not None:
+            attempt.guard.check_alive()
         for table in tables:
             assert table.write_id is not None
             for it in table.staged:
                 if (it.kind is Kind.BASE) is is_base:
                     location = table.target.location_of(it.partition)
-                    moved.rename(it.path, f"{location}/{it.name(table.write_id)}")
+                    attempt.moved.rename(it.path, f"{location}/{it.name(table.write_id)}")
 
 
 def _empty_others(spark: SparkSession, table: TableWrites) -> None:
@@ -261,7 +242,7 @@ def _empty_others(spark: SparkSession, table: TableWrites) -> None:
 
 
 def _register(transaction: Transaction, client: WritingClient, table: TableWrites) -> None:
-    names = sorted({it.partition for it in table.staged if it.partition})
+    names = _partitions(table)
     if not names:
         return
     assert table.write_id is not None
@@ -275,6 +256,79 @@ def _register(transaction: Transaction, client: WritingClient, table: TableWrite
     client.add_dynamic_partitions(
         transaction.id, table.write_id, table.name, names, table.operation
     )
+
+
+def _partitions(table: TableWrites) -> list[str]:
+    return sorted({it.partition for it in table.staged if it.partition})
+
+
+def _commit(transaction: Transaction, tables: Sequence[TableWrites], attempt: _Attempt) -> None:
+    """Commit; repeat a request without an answer for as long as the metastore waits for us.
+
+    Files are removed only if nothing can have been committed.
+    """
+    end = time.monotonic() + transaction.server.transaction_timeout
+    may_be_committed = False
+    while True:
+        try:
+            transaction.commit()
+            return
+        except MetastoreUnavailableError as error:
+            may_be_committed = True
+            if time.monotonic() >= end:
+                raise _unknown(transaction, tables, attempt, error) from error
+        except TransactionLostError as error:
+            if may_be_committed:
+                raise _unknown(transaction, tables, attempt, error) from error
+            attempt.moved.back()
+            raise _aborted(transaction, tables, error) from error
+        except MetastoreError as error:
+            try:
+                transaction.client.abort_txn(transaction.id)
+            except HiveAcidError:
+                raise _unknown(transaction, tables, attempt, error) from error
+            attempt.moved.back()
+            raise _aborted(transaction, tables, error) from error
+        except BaseException:
+            transaction.abandon()
+            _abandon(attempt)
+            raise
+        time.sleep(_BETWEEN_COMMITS)
+
+
+def _abandon(attempt: _Attempt) -> None:
+    """Leave the guard open: a base of a transaction that is open still needs it."""
+    if attempt.guard is not None:
+        attempt.guard.abandon()
+
+
+def _unknown(
+    transaction: Transaction,
+    tables: Sequence[TableWrites],
+    attempt: _Attempt,
+    error: HiveAcidError,
+) -> WriteAbortedError:
+    transaction.abandon()
+    _abandon(attempt)
+    return WriteAbortedError(
+        f"Whether transaction {transaction.id}, which writes {_named(tables)}, was committed is "
+        f"not known: {error.message} Its files are in place. See SHOW TRANSACTIONS: if the "
+        "transaction is neither open nor aborted, it was committed.",
+        code="HIVEACID_COMMIT_UNKNOWN",
+    )
+
+
+def _aborted(
+    transaction: Transaction, tables: Sequence[TableWrites], error: HiveAcidError
+) -> WriteAbortedError:
+    return WriteAbortedError(
+        f"Transaction {transaction.id}, which was to write {_named(tables)}, was aborted: "
+        f"{error.message} Nothing of it is visible. Read again, and write again."
+    )
+
+
+def _named(tables: Sequence[TableWrites]) -> str:
+    return ", ".join(str(table.name) for table in tables)
 
 
 class _Moved:
@@ -296,6 +350,13 @@ class _Moved:
 
     def back(self) -> None:
         """Remove what was moved, bases first: Hive may show a base of an aborted transaction."""
-        for path in reversed(self._paths):
-            with suppress(HiveAcidError):
+        while self._paths:
+            path = self._paths.pop()
+            try:
                 self._files.delete(path)
+            except HiveAcidError as error:
+                logger.warning(
+                    f"[HIVEACID_WARN_FILES_LEFT] {path} is of an aborted transaction and could "
+                    "not be deleted. If it is a base, Hive may show its rows while a later write "
+                    f"id is open. Give its path to whoever administers the table. {error.message}"
+                )

@@ -6,11 +6,25 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StructField, TimestampType
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    NullType,
+    ShortType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from hiveacid.errors import UnwritableRowsError
 from hiveacid.formatting import quoted
-from hiveacid.jvm.py4j import java
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.columns import TableColumns
 from hiveacid.reader.timestamps import change
@@ -39,17 +53,15 @@ def fit(frame: DataFrame, columns: TableColumns) -> DataFrame:
         )
     return frame.select(
         *(
-            _converted(frame, columns.table, given[name], field).alias(field.name)
+            _converted(columns.table, given[name], field).alias(field.name)
             for name, field in zip(names, wanted, strict=True)
         )
     )
 
 
-def _converted(
-    frame: DataFrame, table: TableName, given: StructField, wanted: StructField
-) -> Column:
+def _converted(table: TableName, given: StructField, wanted: StructField) -> Column:
     column = F.col(quoted(given.name))
-    if _can_be_converted(frame, given.dataType, wanted.dataType):
+    if is_lossless(given.dataType, wanted.dataType):
         return column.cast(wanted.dataType)
     raise UnwritableRowsError(
         f"Column {given.name} of the rows for {table} has the type "
@@ -59,12 +71,35 @@ def _converted(
     )
 
 
-def _can_be_converted(frame: DataFrame, given: DataType, wanted: DataType) -> bool:
-    """Whether Spark converts every value without loss (`Cast.canUpCast`)."""
-    context = frame.sparkSession.sparkContext
-    types = java(context, "org.apache.spark.sql.types.DataType")
-    cast = java(context, "org.apache.spark.sql.catalyst.expressions.Cast")
-    return bool(cast.canUpCast(types.fromJson(given.json()), types.fromJson(wanted.json())))
+_DIGITS: dict[type[DataType], int] = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 19}
+"""Decimal digits of the integer types."""
+
+
+def is_lossless(given: DataType, wanted: DataType) -> bool:
+    """Whether a cast keeps every value of a type as it is.
+
+    Fields of structs must have the same names in the same order: a cast goes by their positions.
+    """
+    if isinstance(given, StructType) and isinstance(wanted, StructType):
+        return [it.name.lower() for it in given] == [it.name.lower() for it in wanted] and all(
+            is_lossless(a.dataType, b.dataType) for a, b in zip(given, wanted, strict=True)
+        )
+    if isinstance(given, ArrayType) and isinstance(wanted, ArrayType):
+        return is_lossless(given.elementType, wanted.elementType)
+    if isinstance(given, MapType) and isinstance(wanted, MapType):
+        # Two keys could become one by a conversion.
+        return given.keyType == wanted.keyType and is_lossless(given.valueType, wanted.valueType)
+    digits = _DIGITS.get(type(given))
+    if isinstance(wanted, DecimalType) and isinstance(given, DecimalType):
+        whole = wanted.precision - wanted.scale >= given.precision - given.scale
+        return whole and wanted.scale >= given.scale
+    if isinstance(wanted, DecimalType) and digits is not None:
+        return wanted.precision - wanted.scale >= digits
+    if digits is not None and type(wanted) in _DIGITS:
+        return _DIGITS[type(wanted)] >= digits
+    if isinstance(wanted, DoubleType):
+        return isinstance(given, FloatType | DoubleType | NullType) or digits in (3, 5, 10)
+    return given == wanted or isinstance(given, NullType)
 
 
 def on_hives_clock(frame: DataFrame, fields: Sequence[StructField]) -> DataFrame:

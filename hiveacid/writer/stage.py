@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hiveacid.acid.layout import ACID_VERSION_FILE
+from hiveacid.errors import PublicationError
 from hiveacid.jvm.filesystem import list_location
 from hiveacid.reader.deletes import BUCKET, PARTITION, ROW, WRITE_ID
 from hiveacid.writer.files import Files
@@ -32,6 +33,12 @@ _OPTIONS = {
     "maxRecordsPerFile": "0",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
+_WRITERS = {
+    # By its class: `spark.sql.orc.impl` may name the writer of Hive 1.2.
+    "orc": ("org.apache.spark.sql.execution.datasources.orc.OrcFileFormat", "zstd"),
+    "parquet": ("parquet", "snappy"),
+}
+"""Spark's writer and a codec that Hive 4 reads, by file format."""
 
 
 def stage_raw(
@@ -64,14 +71,13 @@ def stage_deletes(
     by their numbers there. Hive applies the events of a file to data files of the same number, and
     none of a file that is not sorted.
     """
-    of_row = target.columns.data.simpleString()
     events = rows.select(
         F.lit(_OPERATION_DELETE).cast("int").alias("operation"),
         F.col(WRITE_ID).cast("bigint").alias("originalTransaction"),
         F.col(BUCKET).cast("int").alias("bucket"),
         F.col(ROW).cast("bigint").alias("rowId"),
         F.lit(write_id).cast("bigint").alias("currentTransaction"),
-        F.lit(None).cast(of_row).alias("row"),
+        F.lit(None).cast(target.columns.data).alias("row"),
         F.col(PARTITION).cast("int").alias(_OF_PARTITION),
         F.expr(f"shiftright({BUCKET}, 16) & {MOST_FILES - 1}").alias(_OF_FILE),
     )
@@ -97,7 +103,8 @@ def stage_deletes(
 
 
 def _write(frame: DataFrame, target: Target, root: str, directories: Sequence[str]) -> None:
-    writer = frame.write.format(target.file_format).mode("append").options(**_OPTIONS)
+    name, codec = _WRITERS[target.file_format]
+    writer = frame.write.format(name).mode("append").options(compression=codec, **_OPTIONS)
     if directories:
         writer = writer.partitionBy(*directories)
     writer.save(root)
@@ -116,7 +123,11 @@ def _staged(
         partition, _, own = file.relative.rpartition("/")
         task = task_of(own)
         if task is None:
-            continue
+            raise PublicationError(
+                f"Spark has written {file.path}, whose name does not show its task. Use Spark's "
+                "own commit protocol (spark.sql.sources.commitProtocolClass). Nothing was "
+                "committed."
+            )
         partitions.add(partition)
         if name is not None:
             files.rename(file.path, file.path.removesuffix(own) + name(task))

@@ -21,6 +21,9 @@ _WRITTEN_TYPES = frozenset(
 )
 """Types whose values Hive reads from Spark's files as they are (compared in tests)."""
 
+_NOT_IN_PARQUET = frozenset("timestamp date array map".split())
+"""Types whose values Hive shows differently in Spark's Parquet files (docs/targets-in-hive.md)."""
+
 _KEY_TYPES = frozenset("tinyint smallint int bigint string date".split())
 """Types of partition columns whose directories Spark names as Hive does (compared in tests)."""
 
@@ -65,12 +68,45 @@ class Target:
         """Names of the partition columns."""
         return self.columns.partition.names
 
+    def check_partition(self, name: str) -> None:
+        """Refuse an existing partition whose files have another format than the table's.
+
+        Raises:
+            UnwritableTableError: it has.
+        """
+        existing, own = self.partitions.get(name), self.table.storage
+        if existing is not None and existing.storage.input_format != own.input_format:
+            raise UnwritableTableError(
+                f"{self.table.name} cannot be written: its partition {name} has another format "
+                f"({existing.storage.input_format}) than the table. Write it with Hive.",
+                code="HIVEACID_WRITE_NOT_SUPPORTED",
+            )
+
+    def is_same(self, other: Target) -> bool:
+        """Whether rows and row ids for this table fit another look at it: no DDL came between."""
+        return _shape(self.table) == _shape(other.table)
+
     def location_of(self, partition: str) -> str:
         """Return the directory of a partition, existing or new; the table's for an empty name."""
         if not partition:
             return self.location
         existing = self.partitions.get(partition)
         return existing.storage.location if existing else f"{self.location}/{partition}"
+
+
+def _shape(table: Table) -> tuple[object, ...]:
+    storage = table.storage
+    return (
+        table.id,
+        table.create_time,
+        storage.location,
+        [(it.name, it.type) for it in storage.columns],
+        [(it.name, it.type) for it in table.partition_keys],
+        storage.input_format,
+        storage.serde,
+        storage.num_buckets,
+        table.is_full_acid,
+    )
 
 
 def _reason_against(table: Table, server: ServerInfo) -> str | None:
@@ -86,7 +122,7 @@ def _reason_against(table: Table, server: ServerInfo) -> str | None:
     for column in table.storage.columns:
         others = _words(column.type) - _WRITTEN_TYPES
         if file_format is _PARQUET:
-            others |= _words(column.type) & {"timestamp"}
+            others |= _words(column.type) & _NOT_IN_PARQUET
         if others:
             return f"column {column.name} has the type {column.type}"
     for key in table.partition_keys:

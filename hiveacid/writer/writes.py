@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from hiveacid.errors import InvalidSettingError, UnwritableRowsError, UnwritableTableError
+from hiveacid.errors import (
+    HiveAcidError,
+    InvalidSettingError,
+    UnwritableRowsError,
+    UnwritableTableError,
+)
 from hiveacid.formatting import quoted
 from hiveacid.metastore.models import LockType, TableName, partition_name
 from hiveacid.metastore.writing_client import Operation, WritingClient
@@ -24,6 +32,8 @@ from hiveacid.writer.rows import fit
 from hiveacid.writer.stage import stage_raw
 from hiveacid.writer.target import Target
 
+logger = logging.getLogger("hiveacid")
+_COUNT = "__hiveacid_count"
 _LOCK_OF = {
     Operation.INSERT: LockType.SHARED_WRITE,
     Operation.DELETE: LockType.EXCL_WRITE,
@@ -54,6 +64,7 @@ class TableWrites:
             numbers there; None if no row is deleted.
         empties: whether partitions without staged rows lose theirs.
         read: the table as the transaction has read it, if what is written depends on it.
+        tolerates_inserts: whether rows that others add after the read change nothing.
         write_id: None until it is allocated.
     """
 
@@ -65,6 +76,7 @@ class TableWrites:
     is_overwrite: bool = False
     empties: bool = False
     read: PinnedTable | None = None
+    tolerates_inserts: bool = True
     write_id: int | None = None
     statements: int = 0
 
@@ -89,30 +101,39 @@ class TableWrites:
 
 
 class Writes:
-    """Everything that one transaction writes. Not thread-safe."""
+    """Everything that one transaction writes. All threads may share it; its methods take turns."""
 
-    def __init__(
-        self,
-        client: WritingClient,
-        reads: Reads,
-        footers: OrcFooters,
-    ) -> None:
+    def __init__(self, client: WritingClient, reads: Reads, footers: OrcFooters) -> None:
         """Begin with nothing staged."""
         self._client = client
         self._reads = reads
         self._footers = footers
         self._tables: dict[TableName, TableWrites] = {}
         self._spark: SparkSession | None = None
+        self._lock = threading.RLock()
+        self._failed: TableName | None = None
 
     @property
     def tables(self) -> list[TableWrites]:
-        """The tables with staged writes, by name."""
+        """The tables with staged writes, by name.
+
+        Raises:
+            UnwritableTableError: a write failed, so what is staged may be a half.
+        """
+        if self._failed is not None:
+            raise UnwritableTableError(
+                f"A write into {self._failed} failed in this transaction, so nothing was written. "
+                "Let the error end the block, or write the other tables in a transaction of their "
+                "own.",
+                code="HIVEACID_WRITE_INCOMPLETE",
+            )
         return [self._tables[name] for name in sorted(self._tables)]
 
     def append(self, name: TableName, frame: DataFrame) -> None:
         """Stage rows to add."""
-        table = self._table(frame.sparkSession, name, Operation.INSERT)
-        self._add(table, frame, Kind.DELTA)
+        with self._step(name):
+            table = self._table(frame.sparkSession, name, Operation.INSERT)
+            self._add(table, frame, Kind.DELTA)
 
     def overwrite(self, name: TableName, frame: DataFrame, *, dynamic: bool) -> None:
         """Stage rows that replace those of the table, or (`dynamic`) of the partitions they are in.
@@ -120,23 +141,26 @@ class Writes:
         Raises:
             InvalidSettingError: the table is not partitioned, but `dynamic` was asked for.
         """
-        table = self._table(frame.sparkSession, name, Operation.UPDATE, alone=True)
-        if dynamic and not table.target.keys:
-            raise InvalidSettingError(
-                f"{name} is not partitioned, so it has no partitions to overwrite. Leave out "
-                "`partitions`.",
-                code="HIVEACID_INVALID_ARGUMENT",
-            )
-        table.is_overwrite, table.empties = True, not dynamic
-        self._add(table, frame, Kind.BASE)
+        with self._step(name):
+            table = self._table(frame.sparkSession, name, Operation.UPDATE, alone=True)
+            if dynamic and not table.target.keys:
+                raise InvalidSettingError(
+                    f"{name} is not partitioned, so it has no partitions to overwrite. Leave out "
+                    "`partitions`.",
+                    code="HIVEACID_INVALID_ARGUMENT",
+                )
+            table.is_overwrite, table.empties = True, not dynamic
+            table.read, table.tolerates_inserts = self._reads.pinned(name), False
+            self._add(table, frame, Kind.BASE)
 
     def delete(self, spark: SparkSession, name: TableName, condition: str | Column) -> None:
         """Stage the row ids of the rows for which a condition is true."""
-        table = self._table(spark, name, Operation.DELETE, alone=True, full_acid=True)
-        rows = self._rows(spark, table)
-        if rows is not None:
-            where = F.expr(condition) if isinstance(condition, str) else condition
-            self._delete(table, rows.where(where))
+        with self._step(name):
+            table = self._table(spark, name, Operation.DELETE, alone=True, full_acid=True)
+            rows = self._rows(spark, table)
+            if rows is not None:
+                where = F.expr(condition) if isinstance(condition, str) else condition
+                self._delete(table, rows.where(where))
 
     def merge(
         self,
@@ -152,31 +176,53 @@ class Writes:
         Raises:
             UnwritableRowsError: two rows match the same row of the table.
         """
-        spark = frame.sparkSession
-        table = self._table(spark, name, Operation.UPDATE, alone=True, full_acid=True)
-        keys, source = _keys(table.target, on), table.directory("source")
-        # A second evaluation of the source may return other rows.
-        fit(frame, table.target.columns).write.parquet(source)
-        staged, rows = spark.read.parquet(source), self._rows(spark, table)
-        if when_matched is not None and rows is not None:
-            matched = rows.join(staged.select(*keys), on, "left_semi")
-            _check_unique(table.name, staged, matched, on)
-            self._delete(table, matched)
-        new = _new_rows(staged, rows, on, when_matched == "update", when_not_matched == "insert")
-        if new is not None:
-            self._add(table, new, Kind.DELTA)
+        with self._step(name):
+            spark = frame.sparkSession
+            table = self._table(spark, name, Operation.UPDATE, alone=True, full_acid=True)
+            on = _names_in(table.target, on)
+            # A second evaluation of the source may return other rows.
+            source = fit(frame, table.target.columns).localCheckpoint()
+            rows = self._rows(spark, table)
+            # Another one may insert the same key.
+            table.tolerates_inserts = when_not_matched is None
+            if when_matched is not None and rows is not None:
+                matched = rows.join(_keys(source, on), on, "left_semi")
+                _check_unique(table.name, source, matched, on)
+                self._delete(table, matched)
+            updates, inserts = when_matched == "update", when_not_matched == "insert"
+            new = _new_rows(source, rows, on, updates, inserts)
+            if new is not None:
+                self._add(table, new, Kind.DELTA)
 
     def discard(self) -> None:
-        """Remove what is staged."""
-        if self._spark is not None:
-            files = Files(self._spark)
-            for table in self.tables:
-                files.delete(table.stage)
+        """Remove what is staged. A directory that cannot be removed is named in a warning."""
+        for table in self._tables.values():
+            assert self._spark is not None
+            try:
+                Files(self._spark).delete(table.stage)
+            except HiveAcidError as error:
+                logger.warning(
+                    f"[HIVEACID_WARN_STAGE_LEFT] The stage {table.stage} could not be deleted. "
+                    f"It only takes space: Hive and Spark ignore it. {error.message}"
+                )
+
+    @contextmanager
+    def _step(self, name: TableName) -> Iterator[None]:
+        """Run one write alone; after a failure nothing is published."""
+        with self._lock:
+            try:
+                yield
+            except BaseException:
+                self._failed = name
+                raise
 
     def _add(self, table: TableWrites, frame: DataFrame, kind: Kind) -> None:
         statement = table.next_statement()
         root = table.directory(f"rows_{statement}")
-        table.staged += stage_raw(table.target, frame, root, kind, statement)
+        staged = stage_raw(table.target, frame, root, kind, statement)
+        for directory in staged:
+            table.target.check_partition(directory.partition)
+        table.staged += staged
 
     def _rows(self, spark: SparkSession, table: TableWrites) -> DataFrame | None:
         table.read = self._reads.pin(table.name)
@@ -198,6 +244,7 @@ class Writes:
         alone: bool = False,
         full_acid: bool = False,
     ) -> TableWrites:
+        transaction_id = self._reads.transaction_id()
         known = self._tables.get(name)
         if known is not None:
             if alone or known.operation is not Operation.INSERT:
@@ -208,38 +255,54 @@ class Writes:
                     code="HIVEACID_WRITTEN_TWICE",
                 )
             return known
-        found = self._client.get_table(name)
-        partitions = self._client.get_partitions(name) if found.partition_keys else ()
-        target = Target.of(found, partitions, self._client.server_info())
-        if full_acid and not found.is_full_acid:
+        target = look_up(self._client, name)
+        if full_acid and not target.table.is_full_acid:
             raise UnwritableTableError(
                 f"{name} is insert-only: its rows have no row ids, so none can be deleted or "
                 "updated. Overwrite the table, or its partitions.",
                 code="HIVEACID_WRITE_NOT_SUPPORTED",
             )
         self._spark = spark
-        stage = f"{target.location}/{STAGE_PREFIX}{self._reads.transaction_id()}"
-        self._tables[name] = TableWrites(target, operation, stage, read=self._reads.pinned(name))
+        stage = f"{target.location}/{STAGE_PREFIX}{transaction_id}"
+        self._tables[name] = TableWrites(target, operation, stage)
         return self._tables[name]
 
 
-def _keys(target: Target, on: list[str]) -> list[Column]:
-    names = {name.lower() for name in target.columns.names}
-    unknown = [name for name in on if name.lower() not in names]
+def look_up(client: WritingClient, name: TableName) -> Target:
+    """Return a table as it is now.
+
+    Raises:
+        UnwritableTableError: Hive would not read what is written, or differently.
+        TableNotFoundError: there is no such table.
+    """
+    found = client.get_table(name)
+    partitions = client.get_partitions(name) if found.partition_keys else ()
+    return Target.of(found, partitions, client.server_info())
+
+
+def _names_in(target: Target, on: list[str]) -> list[str]:
+    """Return the table's own names of columns that are given in any case."""
+    own = {name.lower(): name for name in target.columns.names}
+    unknown = [name for name in on if name.lower() not in own]
     if unknown or not on:
         raise InvalidSettingError(
             f"`on` must name columns of {target.table.name}, not {unknown or on!r}. It has "
             f"{', '.join(target.columns.names)}.",
             code="HIVEACID_INVALID_ARGUMENT",
         )
-    return [F.col(quoted(name)) for name in on]
+    return [own[name.lower()] for name in on]
 
 
-def _check_unique(name: TableName, staged: DataFrame, matched: DataFrame, on: list[str]) -> None:
+def _keys(rows: DataFrame, on: list[str]) -> DataFrame:
+    return rows.select(*(F.col(quoted(name)) for name in on))
+
+
+def _check_unique(name: TableName, source: DataFrame, matched: DataFrame, on: list[str]) -> None:
     """Refuse two rows of the source that match the same row, as Hive's MERGE does."""
     keys = [F.col(quoted(key)) for key in on]
-    repeated = staged.groupBy(*keys).count().where("count > 1").select(*keys)
-    found = repeated.join(matched.select(*keys), on, "left_semi").limit(1).collect()
+    counted = source.groupBy(*keys).agg(F.count(F.lit(1)).alias(_COUNT))
+    repeated = _keys(counted.where(f"{_COUNT} > 1"), on)
+    found = repeated.join(_keys(matched, on), on, "left_semi").limit(1).collect()
     if found:
         shown = ", ".join(f"{key} = {value!r}" for key, value in found[0].asDict().items())
         raise UnwritableRowsError(
@@ -250,16 +313,14 @@ def _check_unique(name: TableName, staged: DataFrame, matched: DataFrame, on: li
 
 
 def _new_rows(
-    staged: DataFrame, rows: DataFrame | None, on: list[str], updates: bool, inserts: bool
+    source: DataFrame, rows: DataFrame | None, on: list[str], updates: bool, inserts: bool
 ) -> DataFrame | None:
     """Return the rows of the source that the table gets: matched ones, new ones, or both."""
     if updates and inserts:
-        return staged
+        return source
     if not updates and not inserts:
         return None
     if rows is None:
-        return staged if inserts else None
-    keys = [F.col(quoted(key)) for key in on]
-    return staged.join(rows.select(*keys), on, "left_semi" if updates else "left_anti").select(
-        *(F.col(quoted(name)) for name in staged.columns)
-    )
+        return source if inserts else None
+    kept = source.join(_keys(rows, on), on, "left_semi" if updates else "left_anti")
+    return kept.select(*(F.col(quoted(name)) for name in source.columns))
