@@ -117,6 +117,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         with self.exception_handler(sql):
             if bindings:
                 node.named, node.reads, node.swapped = frozenset(), frozenset(), None
+                node.writer_settings = {}
             else:
                 self.run.prepare(node, sql)
         return super().add_query(sql, auto_begin, bindings, *args, **kwargs)
