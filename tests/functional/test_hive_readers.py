@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from dbt.tests.util import run_dbt
 
 from dbt.adapters.hiveacid.node_context import NodeContext, Stage
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
@@ -243,3 +244,33 @@ def test_time_zones_of_a_session(spark):
         f"Time zone of the session: Pacific/Chatham; Spark's Java: {TimeZones.of(spark).java}"
     )
     assert str(TimeZones.of(spark)).endswith(", that of this machine")
+
+
+ESCAPES = "serialization.escape.crlf"
+
+
+class TestTablesOfHivesFormat:
+    """`file_format: hive` is text unless a setting of Hive's names another format."""
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        config = "{{{{ config(materialized='table', file_format='{}'{}) }}}} select 1 as id"
+        header = ", sql_header='set hive.default.fileformat={}'"
+        return {
+            "small.sql": config.format("hive", ""),
+            "upper.sql": config.format("HIVE", ""),
+            "named.sql": config.format("hive", header.format("TextFile")),
+            "another.sql": config.format("hive", header.format("orc")),
+        }
+
+    def test_only_text_is_escaped(self, project):
+        run_dbt(["run"])
+        described = {
+            name: str(
+                project.run_sql(f"describe formatted {project.test_schema}.{name}", fetch="all")
+            )
+            for name in ("small", "upper", "named", "another")
+        }
+        escaped = {name for name, text in described.items() if ESCAPES in text}
+        assert escaped == {"small", "upper", "named"}
+        assert "OrcSerde" in described["another"]

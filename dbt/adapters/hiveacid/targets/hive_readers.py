@@ -37,6 +37,9 @@ _CREATE, _INSERT, _SET = "CreateTableAsSelect", "InsertIntoStatement", "SetComma
 _FORMATS = frozenset({"hive", "orc", "parquet"})
 """Formats in which Hive reads Spark's tables. `hive` is text here."""
 
+_HIVE_FORMAT = "hive.default.fileformat"
+"""Setting of the session, or of a hive-site.xml."""
+
 _FOR_HIVE_3 = {
     # Its ORC knows no zstd, Spark 4's default, and cannot open such a file.
     "orc": {"spark.sql.orc.compression.codec": "snappy"},
@@ -257,6 +260,13 @@ def _format(table: CatalogTable) -> str:
         return provider
     serde = str(_if_any(table.storage().serde())).lower()
     return next((it for it in ("orc", "parquet") if it in serde), provider)
+
+
+def hive_tables_are_text(session: SparkSession) -> bool:
+    """Return whether Spark makes tables `using hive` as text."""
+    hadoop = session.sparkContext._jsc.hadoopConfiguration()
+    found = session.conf.get(_HIVE_FORMAT, None) or hadoop.get(_HIVE_FORMAT) or "textfile"
+    return str(found).lower() == "textfile"
 
 
 def _name(relation: HiveAcidRelation) -> str:
