@@ -3,8 +3,11 @@
 from unittest.mock import MagicMock
 
 import pytest
+from dbt.adapters.contracts.connection import Connection
 from dbt.adapters.exceptions import FailedToConnectError
 
+from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
+from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.spark import driver
 from dbt.adapters.hiveacid.spark.driver import _catalog, _is_in
 from dbt.adapters.hiveacid.spark.time_zones import SESSION_ZONE
@@ -128,7 +131,14 @@ def test_spark_starts_in_the_time_zone_of_hive(
 
     One zone for the driver and another one for executors end each query of ORC timestamps.
     """
-    driver.root_session(parameters, URI, lambda: "/warehouse", None, hive_zone=hive_zone)
+    credentials = HiveAcidCredentials(
+        schema="marts",
+        metastore_uri=URI,
+        hive_time_zone=hive_zone,
+        server_side_parameters={**parameters, "spark.sql.catalogImplementation": "in-memory"},
+    )
+    connection = Connection("hiveacid", "master", credentials)
+    HiveAcidConnectionManager.open(connection)
     (settings,) = started
     assert settings.get("TZ") == driver_in
     assert settings.get("spark.executorEnv.TZ") == executors_in
