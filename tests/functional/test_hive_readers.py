@@ -87,8 +87,8 @@ def test_settings_end_with_the_statement(prepare, spark_parameters):
     (file,) = Path(spark_parameters["spark.sql.warehouse.dir"], "t").glob("*.parquet")
     assert b"org.apache.spark.legacyDateTime" in file.read_bytes()
     assert node.session.conf.get(CALENDAR) == "CORRECTED"
-    key = "spark.sql.parquet.int96RebaseModeInWrite"
-    assert node.writer_settings[key] == "LEGACY" and not is_set(node.session, key)
+    node = prepare(f"insert into default.t {day}", readers=hive("3.0"))
+    assert node.writer_settings == {LEGACY: "true"} and not is_set(node.session, LEGACY)
 
 
 @pytest.mark.parametrize(("key", "chosen"), [(LEGACY, "false"), (CODEC, "zstd")])
