@@ -4,15 +4,18 @@ Whether Hive reads the tables: integration/test_targets_in_hive.py.
 """
 
 import re
+from pathlib import Path
 
 import pytest
+from dbt.tests.util import run_dbt
 
 from dbt.adapters.hiveacid.node_context import NodeContext, Stage
 from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.session import SessionHandle
-from dbt.adapters.hiveacid.spark.time_zones import SESSION_ZONE, TimeZones
+from dbt.adapters.hiveacid.spark.time_zones import SESSION_ZONE, TimeZones, is_set
 from dbt.adapters.hiveacid.targets import hive_readers
 from dbt.adapters.hiveacid.targets.hive_readers import HiveReaders
+from hiveacid.errors import MetastoreError
 
 LEGACY = "spark.sql.parquet.writeLegacyFormat"
 CALENDAR = "spark.sql.parquet.datetimeRebaseModeInWrite"
@@ -32,16 +35,17 @@ def warnings(monkeypatch):
 
 @pytest.fixture
 def prepare(spark, warnings):
-    """Prepare a statement in a session of its own, and run it. Return the session."""
+    """Prepare statements in a session of their own, and run them. Return the node."""
 
-    def prepare(sql, readers=None, settings=CORRECTED, stages=()):
+    def prepare(*statements, readers=None, settings=CORRECTED, stages=()):
         node = NodeContext(SessionHandle(spark, settings))
         node.stages.update(stages)
-        readers = readers or HiveReaders("uri", lambda: "4.0.1", CORRECTED)
-        plan = node.session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
-        readers.prepare(node, plan)
-        node.session.sql(sql)
-        return node.session
+        readers = readers or hive("4.0.1")
+        for sql in statements:
+            plan = node.session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+            readers.prepare(node, plan)
+            node.cursor().execute(sql)
+        return node
 
     yield prepare
     for table in TABLES:
@@ -50,6 +54,11 @@ def prepare(spark, warnings):
 
 def hive(version):
     return HiveReaders("uri", lambda: version, CORRECTED)
+
+
+def setting(node, key):
+    """The setting that the last statement ran with."""
+    return {key: node.session.conf.get(key), **node.writer_settings}[key]
 
 
 @pytest.mark.parametrize(
@@ -61,39 +70,87 @@ def hive(version):
         ("3.0", "parquet", CALENDAR, "CORRECTED"),
         ("4.0.1", "parquet", CALENDAR, "LEGACY"),
         ("3.0", "orc", CODEC, "snappy"),
+        ("3.0", "hive options (fileFormat 'orc')", CODEC, "snappy"),
         ("3.0", "delta", LEGACY, "false"),
         ("4.0.1", "delta", CALENDAR, "CORRECTED"),
     ],
 )
 def test_files_are_written_as_hive_reads_them(prepare, version, format, key, expected):
-    session = prepare(f"create table default.t using {format} as select 1 as id", hive(version))
-    assert session.conf.get(key) == expected
+    sql = f"create table default.t using {format} as select 1 as id"
+    assert setting(prepare(sql, readers=hive(version)), key) == expected
+
+
+def test_settings_end_with_the_statement(prepare, spark_parameters):
+    """Hooks at the end of a run share a session."""
+    day = "select date'1500-01-01' as day"
+    node = prepare(f"create table default.t using parquet as {day}")
+    (file,) = Path(spark_parameters["spark.sql.warehouse.dir"], "t").glob("*.parquet")
+    assert b"org.apache.spark.legacyDateTime" in file.read_bytes()
+    assert node.session.conf.get(CALENDAR) == "CORRECTED"
+    node = prepare(f"insert into default.t {day}", readers=hive("3.0"))
+    assert node.writer_settings == {LEGACY: "true"} and not is_set(node.session, LEGACY)
 
 
 @pytest.mark.parametrize(("key", "chosen"), [(LEGACY, "false"), (CODEC, "zstd")])
 def test_a_setting_of_the_users_own_stays(prepare, key, chosen):
     format = "orc" if "orc" in key else "parquet"
     sql = f"create table default.t using {format} as select 1 as id"
-    assert prepare(sql, hive("3.0"), {key: chosen}).conf.get(key) == chosen
+    node = prepare(sql, readers=hive("3.0"), settings={key: chosen})
+    assert setting(node, key) == chosen
 
 
 def test_a_default_of_the_adapters_own_gives_way(prepare):
     sql = "create table default.t using parquet as select 1 as id"
-    assert prepare(sql, settings={CALENDAR: "CORRECTED"}).conf.get(CALENDAR) == "LEGACY"
+    assert setting(prepare(sql, settings={CALENDAR: "CORRECTED"}), CALENDAR) == "LEGACY"
     sql = "insert into default.t select 2"
-    assert prepare(sql, settings={CALENDAR: "EXCEPTION"}).conf.get(CALENDAR) == "EXCEPTION"
+    assert setting(prepare(sql, settings={CALENDAR: "EXCEPTION"}), CALENDAR) == "EXCEPTION"
+
+
+def test_a_default_that_a_model_sets_itself_stays(prepare):
+    """In a `sql_header`, on Spark 3."""
+    sql = "create table default.t using parquet as select 1 as id"
+    node = prepare("set", f"set {CALENDAR} = CORRECTED", sql)
+    assert CALENDAR not in node.writer_settings
+    assert setting(node, CALENDAR) == "CORRECTED"
+
+
+def test_a_metastore_that_does_not_name_its_version_stops_no_model(prepare):
+    def fail():
+        raise MetastoreError("getVersion failed.")
+
+    readers = HiveReaders("uri", fail, CORRECTED)
+    sql = "create table default.t using parquet as select 1 as id"
+    assert prepare(sql, readers=readers).writer_settings == {}
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_analysed"),
+    [
+        ("create table default.lake using delta as select 1 as id", False),
+        ("create or replace table default.lake using delta as select 1 as id", False),
+        ("create table default.t using Parquet as select 1 as id", True),
+        ("create table default.t stored as orc as select 1 as id", True),
+    ],
+)
+def test_which_queries_are_analysed_before_they_run(prepare, monkeypatch, sql, is_analysed):
+    analysed, written = [], hive_readers._written
+    monkeypatch.setattr(
+        hive_readers, "_written", lambda *given: analysed.append(1) or written(*given)
+    )
+    prepare(sql)
+    assert bool(analysed) == is_analysed
 
 
 def test_a_time_zone_that_nobody_chose_is_said_once(prepare, warnings):
     readers = hive("4.0.1")
-    prepare("create table default.t using parquet as select 1 as id", readers)
+    prepare("create table default.t using parquet as select 1 as id", readers=readers)
     assert warnings == []
-    prepare(f"create table default.times using parquet as {TIMES}", readers)
-    prepare(f"insert into default.times {TIMES}", readers)
+    prepare(f"create table default.times using parquet as {TIMES}", readers=readers)
+    prepare(f"insert into default.times {TIMES}", readers=readers)
     (warning,) = warnings
     assert warning.startswith("[HIVEACID_WARN_TIME_ZONE_NOT_KNOWN] ")
     assert "default.times (seen, made)" in warning
-    assert "Set hive_time_zone" in warning
+    assert "Set hive_time_zone" in warning and "or spark.sql.session.timeZone" in warning
     assert len(re.split(r"\s+", warning)) <= 60
 
 
@@ -114,15 +171,19 @@ def test_which_statements_write_for_hive(prepare, warnings, sql):
     assert bool(warnings) == sql.startswith("insert"), warnings
 
 
+@pytest.mark.parametrize("is_quoted", [False, True])
 @pytest.mark.parametrize("role", ["stage", "changes"])
-def test_a_stage_is_said_by_the_name_of_its_target(prepare, warnings, role):
+def test_a_stage_is_said_by_the_name_of_its_target(prepare, warnings, role, is_quoted):
     """Changes are on their way into a target of any format."""
+    quoting = {"schema": is_quoted, "identifier": is_quoted}
     stage, target = (
-        HiveAcidRelation.create(schema="default", identifier=name) for name in ("t", "orders")
+        HiveAcidRelation.create(schema="Default", identifier=name, quote_policy=quoting)
+        for name in ("T", "orders")
     )
+    assert ("`" in str(stage)) is is_quoted
     sql = f"create table {stage} using parquet as {TIMES}"
     prepare(sql, stages={role: Stage(stage, target, "0123")})
-    assert [("default.orders (seen, made)" in it) for it in warnings] == [True] * (role == "stage")
+    assert [("Default.orders (seen, made)" in it) for it in warnings] == [True] * (role == "stage")
 
 
 def test_a_time_zone_of_the_profile_is_no_warning(prepare, warnings, spark):
@@ -134,15 +195,25 @@ def test_a_time_zone_of_the_profile_is_no_warning(prepare, warnings, spark):
     assert warnings == []
 
 
-def test_a_java_elsewhere_is_said_where_its_clock_is_stored(prepare, warnings, spark):
-    elsewhere = {SESSION_ZONE: "Pacific/Chatham"}
+@pytest.mark.parametrize(
+    ("zone", "for_java"),
+    [
+        ("Pacific/Chatham", "Pacific/Chatham"),
+        ("+02:00", "GMT+02:00"),
+        ("UTC+02:00", "GMT+02:00"),
+        ("JST", "Asia/Tokyo"),
+    ],
+)
+def test_a_java_elsewhere_is_said_where_its_clock_is_stored(prepare, warnings, zone, for_java):
+    elsewhere = {SESSION_ZONE: zone}
     prepare(f"create table default.t using parquet as {TIMES}", settings=elsewhere)
     assert warnings == []
     prepare(f"create table default.times using orc as {TIMES}", settings=elsewhere)
     (warning,) = warnings
     assert warning.startswith("[HIVEACID_WARN_JAVA_TIME_ZONE] ")
     assert "default.times (seen, made)" in warning
-    assert "-Duser.timezone=Pacific/Chatham" in warning
+    assert f"-Duser.timezone={for_java} in" in warning
+    assert "build ORC and text targets again" in warning
     assert len(re.split(r"\s+", warning)) <= 60
 
 
@@ -173,3 +244,33 @@ def test_time_zones_of_a_session(spark):
         f"Time zone of the session: Pacific/Chatham; Spark's Java: {TimeZones.of(spark).java}"
     )
     assert str(TimeZones.of(spark)).endswith(", that of this machine")
+
+
+ESCAPES = "serialization.escape.crlf"
+
+
+class TestTablesOfHivesFormat:
+    """`file_format: hive` is text unless a setting of Hive's names another format."""
+
+    @pytest.fixture(scope="class")
+    def models(self):
+        config = "{{{{ config(materialized='table', file_format='{}'{}) }}}} select 1 as id"
+        header = ", sql_header='set hive.default.fileformat={}'"
+        return {
+            "small.sql": config.format("hive", ""),
+            "upper.sql": config.format("HIVE", ""),
+            "named.sql": config.format("hive", header.format("TextFile")),
+            "another.sql": config.format("hive", header.format("orc")),
+        }
+
+    def test_only_text_is_escaped(self, project):
+        run_dbt(["run"])
+        described = {
+            name: str(
+                project.run_sql(f"describe formatted {project.test_schema}.{name}", fetch="all")
+            )
+            for name in ("small", "upper", "named", "another")
+        }
+        escaped = {name for name, text in described.items() if ESCAPES in text}
+        assert escaped == {"small", "upper", "named"}
+        assert "OrcSerde" in described["another"]

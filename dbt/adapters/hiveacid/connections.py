@@ -90,7 +90,12 @@ class HiveAcidConnectionManager(SparkConnectionManager):
             warehouse = partial(_default_location, credentials)
             login = SparkLogin(credentials.security, partial(_known_user, credentials))
             root = root_session(
-                parameters, credentials.metastore_uri, warehouse, _log_directory(), login
+                parameters,
+                credentials.metastore_uri,
+                warehouse,
+                _log_directory(),
+                login,
+                credentials.hive_time_zone,
             )
             session = SessionHandle(root, parameters, _progress_line(root, parameters))
             connection.handle = NodeContext(session)
@@ -112,6 +117,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
         with self.exception_handler(sql):
             if bindings:
                 node.named, node.reads, node.swapped = frozenset(), frozenset(), None
+                node.writer_settings = {}
             else:
                 self.run.prepare(node, sql)
         return super().add_query(sql, auto_begin, bindings, *args, **kwargs)

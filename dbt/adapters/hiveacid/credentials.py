@@ -27,7 +27,7 @@ from dbt.adapters.hiveacid.options import (
     read_options,
 )
 from dbt.adapters.hiveacid.security import NONE, make_security, parse_auth, security_problems
-from dbt.adapters.hiveacid.spark.time_zones import SESSION_ZONE
+from dbt.adapters.hiveacid.spark.time_zones import SESSION_ZONE, parse_region
 from hiveacid.jvm.scratch import DEFAULT_LIMIT
 from hiveacid.metastore.security.settings import DEFAULT_HTTP_PATH, Security
 from hiveacid.spark_versions import version_of
@@ -244,12 +244,16 @@ class HiveAcidCredentials(Credentials):
         default=None,
     )
     hive_time_zone: str | None = option(
-        "The time zone of Hive's Java, such as `Europe/Berlin`: Hive shows timestamps of Parquet "
-        "files that Spark wrote in this zone. Sets `spark.sql.session.timeZone`, in which models "
-        "show timestamps, so that Hive shows the same. Without both, the zone is that of the "
-        "machine, and a [warning](troubleshooting.md#hiveacid_warn_time_zone_not_known) names the "
-        "first target that depends on it.",
-        parse_text,
+        "The time zone of Hive's Java, `UTC` or a region such as `Europe/Berlin`: Hive shows "
+        "timestamps of Parquet files that Spark wrote in this zone. Sets "
+        "`spark.sql.session.timeZone`, in which models show timestamps, so that Hive shows the "
+        "same, and the time zone of Spark's Java (`TZ`), unless Java's options name one. In a "
+        "project that has ORC or text targets, build these again when you set or change the key: "
+        "Spark reads their timestamps by the clock of its Java. Without both settings, the zone is "
+        "that of the machine, and a "
+        "[warning](troubleshooting.md#hiveacid_warn_time_zone_not_known) names the first target "
+        "that depends on it.",
+        parse_region,
         default=None,
     )
     hive_views: str | None = option(

@@ -55,6 +55,7 @@ from dbt.adapters.hiveacid.relation import HiveAcidRelation, ours, with_format
 from dbt.adapters.hiveacid.selected_nodes import ModelNode, Selection, manifest_of
 from dbt.adapters.hiveacid.sources.prepare import check_view, names_in, refuse_function
 from dbt.adapters.hiveacid.spark.time_zones import TimeZones
+from dbt.adapters.hiveacid.targets.hive_readers import hive_tables_are_text
 from dbt.adapters.hiveacid.targets.python_models import PythonModels
 from dbt.adapters.hiveacid.targets.recovery import Recovery
 from dbt.adapters.hiveacid.targets.seeds import seed_rows
@@ -285,6 +286,11 @@ class HiveAcidAdapter(SparkAdapter):
         """
         found = self._project.materialization(name, self.config.project_name)
         return None if found is None else context[found[0]][found[1]]
+
+    @available
+    def hiveacid_hive_tables_are_text(self) -> bool:
+        """Return whether Spark makes tables `using hive` as text: see `hive_tables_are_text`."""
+        return hive_tables_are_text(self._handle().session)
 
     @available
     def hiveacid_is_sample_run(self) -> bool:

@@ -98,7 +98,7 @@ class Invocation:
             credentials.hive_views,
         )
         self._hive_readers = HiveReaders(
-            credentials.metastore_uri, lambda: client.version(), credentials.defaults
+            credentials.metastore_uri, client.version, credentials.defaults
         )
         self.footers = open_footers(_footer_directory(credentials))
         # Other runs find the locks by the id, so it comes before the part that may be truncated.

@@ -14,7 +14,7 @@ from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.sources.acid_sources import ChangesOf, Source
 from dbt.adapters.hiveacid.sources.options import SourceOptions
 from dbt.adapters.hiveacid.sources.read_log import FilesRead
-from dbt.adapters.hiveacid.spark.session import Cursor, SessionHandle
+from dbt.adapters.hiveacid.spark.session import Cursor, SessionHandle, set_while
 from hiveacid.metastore.models import TableName
 from hiveacid.sql.swap import SwappedStatement
 
@@ -83,6 +83,8 @@ class NodeContext:
             begun.
         default_options: the options of tables that a statement names without options.
         is_full_load: whether an incremental run has become a full load.
+        set_by_user: the settings of the session that statements of the node have set.
+        writer_settings: settings of the session while the current statement runs.
     """
 
     def __init__(self, spark: SessionHandle) -> None:
@@ -99,6 +101,8 @@ class NodeContext:
         self.changes: ChangesOf | None = None
         self.default_options: dict[TableName, SourceOptions] = {}
         self.is_full_load = False
+        self.set_by_user: frozenset[str] = frozenset()
+        self.writer_settings: Mapping[str, str] = {}
 
     @property
     def session(self) -> SparkSession:
@@ -133,9 +137,10 @@ class NodeContext:
 
     def run_sql(self, sql: str) -> DataFrame:
         """Run the statement that was prepared last, or another one that reads no ACID table."""
-        if self.swapped is not None:
-            return self.swapped.run(self.session)
-        return self.session.sql(sql)
+        with set_while(self.session, self.writer_settings):
+            if self.swapped is not None:
+                return self.swapped.run(self.session)
+            return self.session.sql(sql)
 
     @contextmanager
     def reading(self, table: TableName, options: SourceOptions | None) -> Iterator[None]:
@@ -172,7 +177,13 @@ class NodeCursor(Cursor):
     """Cursor for a statement of a node; `has_read` are the files that the node has read so far."""
 
     def __init__(self, node: NodeContext) -> None:
-        super().__init__(node.spark, node.name, reads_acid=bool(node.reads), swapped=node.swapped)
+        super().__init__(
+            node.spark,
+            node.name,
+            reads_acid=bool(node.reads),
+            swapped=node.swapped,
+            settings=node.writer_settings,
+        )
         self.has_read = node.has_read
 
 

@@ -184,6 +184,14 @@ def test_the_time_zone_of_hive_is_that_of_the_session():
         read(hive_time_zone="Europe/Berlin", server_side_parameters={zone: "UTC"})
 
 
+def test_the_time_zone_of_hive_is_a_region():
+    for region in ("UTC", "Asia/Tokyo", "America/Argentina/Buenos_Aires", "Etc/GMT+3"):
+        assert read(hive_time_zone=region).hive_time_zone == region
+    for wrong in ("PST", "JST", "EST5EDT", "+02:00", "Europe/Berlim", "America/Argentina", 2, ""):
+        with pytest.raises(DbtRuntimeError, match="`hive_time_zone` must be `UTC` or a region"):
+            read(hive_time_zone=wrong)
+
+
 def test_settings_of_the_adapter_are_known_as_such(monkeypatch):
     monkeypatch.setattr(module.pyspark, "__version__", "3.5.9")
     key = "spark.sql.parquet.datetimeRebaseModeInWrite"

@@ -71,6 +71,8 @@ def test_dbt_init_asks_for_a_valid_profile(choice, line, jars, client, login, au
         if question.startswith("[1]"):
             return choice
         assert options["hide_input"] == question.startswith("password")
+        if question.startswith("hive_time_zone"):
+            return "Europe/Berlin"
         return options["default"] or "answer"
 
     monkeypatch.setattr(init.click, "prompt", answer)

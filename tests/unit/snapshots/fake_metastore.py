@@ -199,6 +199,9 @@ class FakeClient:
     def server_info(self) -> ServerInfo:
         return self._answer("server_info").server
 
+    def version(self) -> str:
+        return self._answer("version").server.version
+
     def shows_originals(self) -> bool:
         return self._answer("shows_originals").shows_originals
 

@@ -3,11 +3,14 @@
 from unittest.mock import MagicMock
 
 import pytest
+from dbt.adapters.contracts.connection import Connection
 from dbt.adapters.exceptions import FailedToConnectError
 
+from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
+from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.spark import driver
 from dbt.adapters.hiveacid.spark.driver import _catalog, _is_in
-from dbt.adapters.hiveacid.spark.time_zones import zone_variable
+from dbt.adapters.hiveacid.spark.time_zones import SESSION_ZONE
 from hiveacid.metastore.security.settings import Kerberos, Security
 
 URI = "thrift://metastore:9083"
@@ -74,8 +77,8 @@ def started(monkeypatch):
     """The settings that Spark would be started with, in the order of the starts."""
     settings = []
 
-    def start(given, log, login):
-        settings.append(given)
+    def start(given, log, login, variables):
+        settings.append({**given, **variables})
         running = MagicMock()
         monkeypatch.setattr(driver.SparkContext, "_active_spark_context", running)
         return running
@@ -105,17 +108,40 @@ def test_new_databases_are_where_the_metastore_has_its_own(parameters, expected,
     assert settings.get("spark.sql.warehouse.dir") == expected
 
 
+JAVA = {"spark.driver.extraJavaOptions": "-Xss4m -Duser.timezone=UTC"}
+
+
 @pytest.mark.parametrize(
-    ("zone", "started_in"),
-    [("Europe/Berlin", "Europe/Berlin"), ("UTC", "UTC"), ("+05:30", None), (None, None)],
+    ("hive_zone", "parameters", "driver_in", "executors_in"),
+    [
+        ("Europe/Berlin", {}, "Europe/Berlin", "Europe/Berlin"),
+        ("UTC", {"spark.driver.extraJavaOptions": "-Xss4m"}, "UTC", "UTC"),
+        (None, {}, None, None),
+        (None, {SESSION_ZONE: "Europe/Berlin"}, None, None),
+        ("Europe/Berlin", JAVA, None, None),
+        ("UTC", {"spark.executor.extraJavaOptions": "-Duser.timezone=UTC"}, None, None),
+        ("UTC", {"spark.executor.defaultJavaOptions": "-Duser.timezone=UTC"}, None, None),
+        ("UTC", {"spark.executorEnv.TZ": "Asia/Tokyo"}, None, "Asia/Tokyo"),
+    ],
 )
-def test_spark_starts_in_the_time_zone_of_its_sessions(zone, started_in, started):
-    """An offset's sign is another one for Java than for the C library."""
-    parameters = {} if zone is None else {"spark.sql.session.timeZone": zone}
-    driver.root_session(parameters, URI, lambda: "/warehouse", None)
+def test_spark_starts_in_the_time_zone_of_hive(
+    hive_zone, parameters, driver_in, executors_in, started
+):
+    """Spark reads ORC and text by the clock of its Java: no other key may move existing tables.
+
+    One zone for the driver and another one for executors end each query of ORC timestamps.
+    """
+    credentials = HiveAcidCredentials(
+        schema="marts",
+        metastore_uri=URI,
+        hive_time_zone=hive_zone,
+        server_side_parameters={**parameters, "spark.sql.catalogImplementation": "in-memory"},
+    )
+    connection = Connection("hiveacid", "master", credentials)
+    HiveAcidConnectionManager.open(connection)
     (settings,) = started
-    assert settings.get("spark.executorEnv.TZ") == started_in
-    assert zone_variable(parameters).get("TZ") == started_in
+    assert settings.get("TZ") == driver_in
+    assert settings.get("spark.executorEnv.TZ") == executors_in
 
 
 OTHER = "thrift://another:9083"

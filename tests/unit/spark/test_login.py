@@ -121,8 +121,8 @@ def test_secrets_stay_out_of_javas_command_line(monkeypatch):
     )
     security = Security(Password("dbt", "s3cret"))
     given = {**settings(security), f"{HIVE}truststore.password": "st0re"}
-    driver._start(given, None, SparkLogin(security, lambda: None))
-    driver._start({}, None, SparkLogin(Security(Jwt("a.b.c")), lambda: None))
+    driver._start(given, None, SparkLogin(security, lambda: None), {})
+    driver._start({}, None, SparkLogin(Security(Jwt("a.b.c")), lambda: None), {})
     assert "s3cret" not in str(launched[0]) and "st0re" not in str(launched[0])
     assert started[0] == given
     assert launched[1][1] == "a.b.c" and "HMS_JWT" not in os.environ

@@ -28,7 +28,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hiveacid.errors import SparkConnectionError
 from dbt.adapters.hiveacid.spark.login import SparkLogin, no_login
 from dbt.adapters.hiveacid.spark.start_failure import LOG_NAME, describe_start_failure
-from dbt.adapters.hiveacid.spark.time_zones import zone_variable
+from dbt.adapters.hiveacid.spark.time_zones import zone_variables
 from hiveacid.jvm.errors import JAVA_ERRORS
 from hiveacid.jvm.py4j import java
 from hiveacid.metastore.security.settings import Kerberos
@@ -82,6 +82,7 @@ def root_session(
     warehouse: Callable[[], str],
     log_directory: Path | None,
     login: SparkLogin | None = None,
+    hive_zone: str | None = None,
 ) -> SparkSession:
     """Return the process's own Spark session; start Spark on first use.
 
@@ -96,6 +97,7 @@ def root_session(
             Spark's databases belong there, too.
         log_directory: directory for the JVM's `spark.log`; None for dbt's own streams.
         login: Spark's login at the metastore of the sources, used if Spark's tables are there.
+        hive_zone: the time zone in which a Spark that is started writes, if the profile names it.
 
     Raises:
         SparkConnectionError: Spark did not start, for the reason in the message; or the running
@@ -116,8 +118,9 @@ def root_session(
                 settings[_WAREHOUSE] = warehouse()
             logger.info(f"Starting Spark {pyspark.__version__} ...")
             # Spark's own progress bar would go to its log; ours goes to the terminal (`progress`).
-            own = {**_executors_zone(settings), **settings, CONSOLE_PROGRESS: "false"}
-            _started = _start(own, log_directory, login), settings
+            variables, of_executors = zone_variables(hive_zone, settings)
+            own = {**settings, **of_executors, CONSOLE_PROGRESS: "false"}
+            _started = _start(own, log_directory, login, variables), settings
             _check(login, _started[0], metastore_uri)
         elif _started is not None and _started[0] is running:
             _compare(running, _started[1], chosen)
@@ -177,7 +180,10 @@ def _hive_site() -> Path | None:
 
 
 def _start(
-    parameters: Mapping[str, str], log_directory: Path | None, login: SparkLogin
+    parameters: Mapping[str, str],
+    log_directory: Path | None,
+    login: SparkLogin,
+    variables: Mapping[str, str],
 ) -> SparkContext:
     conf, visible = SparkConf(loadDefaults=False), SparkConf(loadDefaults=False)
     conf.setAll(list(parameters.items()))
@@ -186,7 +192,7 @@ def _start(
     log = _open_log(log_directory)
     try:
         streams = {} if log is None else {"stdout": log, "stderr": log}
-        with _environment({**zone_variable(parameters), **login.environment()}):
+        with _environment({**variables, **login.environment()}):
             gateway = launch_gateway(visible, popen_kwargs=streams)
         context = SparkContext(conf=conf, gateway=gateway)
         if str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
@@ -205,10 +211,6 @@ def _start(
             # PySpark's handler cancels every job in the process and may enter py4j a second time
             # on the same thread. On Ctrl-C dbt cancels through the connections.
             signal.signal(signal.SIGINT, on_interrupt)
-
-
-def _executors_zone(parameters: Mapping[str, str]) -> dict[str, str]:
-    return {f"spark.executorEnv.{name}": zone for name, zone in zone_variable(parameters).items()}
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from dbt.adapters.hiveacid.errors import AdapterError
 from dbt.adapters.hiveacid.spark.progress import ProgressLine
 from dbt.adapters.hiveacid.spark.sql import as_shown
+from dbt.adapters.hiveacid.spark.time_zones import is_set
 from hiveacid.formatting import text_literal
 from hiveacid.jvm.py4j import each
 from hiveacid.reader.pushdown import pushed_down, search_arguments, search_arguments_of_command
@@ -115,6 +116,7 @@ class Cursor:
         *,
         reads_acid: bool = False,
         swapped: SwappedStatement | None = None,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         """Create the cursor; run nothing yet.
 
@@ -123,8 +125,10 @@ class Cursor:
             name: the name to show on the progress line.
             reads_acid: whether the statement reads ACID tables.
             swapped: the statement to run in place of its text; None if it names no ACID table.
+            settings: settings of the session while the statement runs.
         """
         self._swapped = swapped
+        self._settings = settings or {}
         self._reads_acid = reads_acid
         self._handle = handle
         self._name = name
@@ -142,7 +146,11 @@ class Cursor:
         swapped = self._swapped
         plan = None if swapped is None else swapped.plan
         arguments = self._search_arguments(lambda: search_arguments_of_command(session, sql, plan))
-        with self._jobs(), pushed_down(session, arguments):
+        with (
+            self._jobs(),
+            pushed_down(session, arguments),
+            set_while(session, self._settings),
+        ):
             self._frame = session.sql(sql) if swapped is None else swapped.run(session)
 
     def run_query(self) -> None:
@@ -244,6 +252,22 @@ class Cursor:
     def _shown(self) -> AbstractContextManager[None]:
         progress = self._handle.progress
         return nullcontext() if progress is None else progress.watching(self._tag, self._name)
+
+
+@contextmanager
+def set_while(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Set settings of a session while the block runs."""
+    before = {key: session.conf.get(key) if is_set(session, key) else None for key in settings}
+    try:
+        for key, value in settings.items():
+            session.conf.set(key, value)
+        yield
+    finally:
+        for key, own in before.items():
+            if own is None:
+                session.conf.unset(key)
+            else:
+                session.conf.set(key, own)
 
 
 def _is_yet_to_run(frame: DataFrame) -> bool:

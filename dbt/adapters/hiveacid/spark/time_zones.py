@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from pyspark.sql import SparkSession
 
@@ -12,18 +14,45 @@ from hiveacid.jvm.py4j import java
 
 SESSION_ZONE = "spark.sql.session.timeZone"
 
-_REGION = re.compile("[A-Z][A-Za-z_]*(/[A-Za-z_0-9+-]+)*")
-"""Time zones that Java and the C library read alike: not offsets, whose sign differs."""
+_OF_EXECUTORS = "spark.executorEnv.TZ"
+_REGION = re.compile("UTC|[A-Z][A-Za-z_]*(/[A-Za-z_0-9+-]+)+")
+"""Time zones that Java and the C library read alike: no offsets, whose sign differs, and no `PST`,
+which the C library takes for UTC."""
 
 
-def zone_variable(parameters: Mapping[str, str]) -> dict[str, str]:
-    """Return the variable that starts a process in the session's time zone; empty without one.
+def parse_region(value: Any) -> str:
+    """Parse the name of a time zone: `UTC`, or an area and a city."""
+    if not isinstance(value, str) or not _REGION.fullmatch(value) or not _is_known(value):
+        raise ValueError(f"must be `UTC` or a region such as `Europe/Berlin`, not {value!r}")
+    return value
 
-    Spark writes timestamps into ORC and text files as the clock of its Java shows them, and Hive
-    shows that clock. `-Duser.timezone` in Java's options overrides the variable.
+
+def _is_known(region: str) -> bool:
+    try:
+        ZoneInfo(region)
+    except (ZoneInfoNotFoundError, OSError):
+        # A directory (`America/Argentina`) is an OSError. A machine may have no list at all: Java
+        # has its own.
+        return not available_timezones()
+    return True
+
+
+def zone_variables(
+    hive_zone: str | None, parameters: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what starts Java in Hive's time zone: variables of the driver, Spark's settings.
+
+    Spark writes timestamps into ORC and text files as the clock of its Java shows them, reads them
+    so, and Hive shows that clock. Both are empty where the profile does not name Hive's zone, and
+    where it chooses a zone for the driver or the executors: the other side would get another one.
     """
-    zone = parameters.get(SESSION_ZONE, "")
-    return {"TZ": zone} if _REGION.fullmatch(zone) else {}
+    is_chosen = _OF_EXECUTORS in parameters or any(
+        key.endswith("JavaOptions") and "user.timezone" in value
+        for key, value in parameters.items()
+    )
+    if hive_zone is None or is_chosen:
+        return {}, {}
+    return {"TZ": hive_zone}, {_OF_EXECUTORS: hive_zone}
 
 
 def is_set(session: SparkSession, key: str) -> bool:
@@ -35,11 +64,13 @@ def is_set(session: SparkSession, key: str) -> bool:
 class TimeZones:
     """Time zones of a session and of the driver's Java.
 
-    `is_chosen`: the session's was set. `is_same`: both show each instant alike.
+    `is_chosen`: the session's was set. `is_same`: both show each instant alike. `for_java` is the
+    session's as `-Duser.timezone` takes it.
     """
 
     session: str
     java: str
+    for_java: str
     is_chosen: bool
     is_same: bool
 
@@ -48,9 +79,15 @@ class TimeZones:
         """Return the time zones now."""
         context, zone = session.sparkContext, str(session.conf.get(SESSION_ZONE))
         times = java(context, "org.apache.spark.sql.catalyst.util.DateTimeUtils")
-        of_java = java(context, "java.util.TimeZone").getDefault().toZoneId()
-        same = of_java.getRules().equals(times.getZoneId(zone).getRules())
-        return cls(zone, str(of_java.getId()), is_set(session, SESSION_ZONE), bool(same))
+        java_zones = java(context, "java.util.TimeZone")
+        of_session, of_java = times.getZoneId(zone), java_zones.getDefault().toZoneId()
+        return cls(
+            session=zone,
+            java=str(of_java.getId()),
+            for_java=str(java_zones.getTimeZone(of_session.normalized()).getID()),
+            is_chosen=is_set(session, SESSION_ZONE),
+            is_same=bool(of_java.getRules().equals(of_session.getRules())),
+        )
 
     def __str__(self) -> str:
         """Return the line of `dbt debug`."""

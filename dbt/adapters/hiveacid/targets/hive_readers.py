@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
+from typing import Any
 
 from dbt.adapters.events.logging import AdapterLogger
 from py4j.protocol import Py4JError
@@ -18,9 +19,11 @@ from pyspark.sql import SparkSession, types
 from pyspark.sql.types import DataType, StructType
 
 from dbt.adapters.hiveacid.node_context import NodeContext
+from dbt.adapters.hiveacid.relation import HiveAcidRelation
 from dbt.adapters.hiveacid.spark.driver import has_its_tables_in
 from dbt.adapters.hiveacid.spark.time_zones import TimeZones, is_set
 from dbt.adapters.hiveacid.targets.staging import CHANGES
+from hiveacid.errors import MetastoreError
 from hiveacid.formatting import first_few
 from hiveacid.jvm.java_types import CatalogTable, JavaObject
 from hiveacid.jvm.py4j import java
@@ -28,11 +31,14 @@ from hiveacid.reader.types import with_leaves
 
 logger = AdapterLogger("HiveAcid")
 
-_WRITES = frozenset({"CreateTableAsSelect", "InsertIntoStatement", "ReplaceTableAsSelect"})
-"""Kinds of statements, as Spark parses them, that write the rows of a query into a table."""
+_CREATE, _INSERT, _SET = "CreateTableAsSelect", "InsertIntoStatement", "SetCommand"
+"""Kinds of statements, as Spark parses them: two that write the rows of a query, and SET."""
 
 _FORMATS = frozenset({"hive", "orc", "parquet"})
-"""Formats in which Hive reads Spark's tables. `hive` is text."""
+"""Formats in which Hive reads Spark's tables. `hive` is text here."""
+
+_HIVE_FORMAT = "hive.default.fileformat"
+"""Setting of the session, or of a hive-site.xml."""
 
 _FOR_HIVE_3 = {
     # Its ORC knows no zstd, Spark 4's default, and cannot open such a file.
@@ -93,7 +99,7 @@ class HiveReaders:
         metastore_version: Callable[[], str],
         defaults: Mapping[str, str],
     ) -> None:
-        """Call the metastore later.
+        """Create the object. The metastore is called when the first table is about to be written.
 
         Args:
             metastore_uri: the metastore that Hive shares with Spark.
@@ -107,13 +113,20 @@ class HiveReaders:
         self._warned: set[str] = set()
 
     def prepare(self, node: NodeContext, plan: JavaObject | None) -> None:
-        """Prepare the session of a node for a statement that writes a table in Hive's metastore.
+        """Set `node.writer_settings` for a statement that writes a table in Hive's metastore.
 
         Args:
             node: the node that is about to run the statement.
             plan: Spark's plan of the statement, not analysed; None if Spark cannot parse it.
         """
-        if plan is None or _kind(plan) not in _WRITES:
+        node.writer_settings = {}
+        if plan is None:
+            return
+        kind = _kind(plan)
+        if kind == _SET:
+            # Its value may be the adapter's own default.
+            node.set_by_user |= _set_keys(plan)
+        if not (kind == _INSERT or (kind == _CREATE and _may_be_for_hive(plan))):
             return
         session = node.session
         if not has_its_tables_in(session.sparkContext, self._metastore_uri):
@@ -124,22 +137,31 @@ class HiveReaders:
             return  # The statement itself will raise the error.
         if written is None or written.format not in _FORMATS:
             return
-        stages = {str(it.relation).lower(): (role, it) for role, it in node.stages.items()}
+        stages = {_name(it.relation).lower(): (role, it) for role, it in node.stages.items()}
         role, stage = stages.get(written.table.lower(), ("", None))
         if role == CHANGES:
             return  # Rows on their way into the target.
-        self._choose(session, written.format)
-        self._warn(session, written, written.table if stage is None else str(stage.target))
+        node.writer_settings = self._choose(node, written.format)
+        self._warn(session, written, written.table if stage is None else _name(stage.target))
 
     @cached_property
     def _settings(self) -> Mapping[str, Mapping[str, str]]:
         return _FOR_HIVE_3 if self._metastore_version().startswith("3.") else _FOR_HIVE_4
 
-    def _choose(self, session: SparkSession, format: str) -> None:
-        """Have files written so that Hive can read them, unless the user has chosen."""
-        for key, value in self._settings.get(format, {}).items():
-            if not is_set(session, key) or session.conf.get(key) == self._defaults.get(key):
-                session.conf.set(key, value)
+    def _choose(self, node: NodeContext, format: str) -> Mapping[str, str]:
+        """Return the settings for files that Hive can read, without those that the user has set."""
+        try:
+            settings = self._settings.get(format, {})
+        except MetastoreError as error:
+            logger.debug(f"No settings for Hive: its version is not known. {error}")
+            return {}
+        session = node.session
+        return {
+            key: value
+            for key, value in settings.items()
+            if key not in node.set_by_user
+            and (not is_set(session, key) or session.conf.get(key) == self._defaults.get(key))
+        }
 
     def _warn(self, session: SparkSession, written: Written, table: str) -> None:
         hidden = written.columns_with(lambda type_: not isinstance(type_, _OF_HIVE))
@@ -161,17 +183,19 @@ class HiveReaders:
                 logger.warning(
                     "[HIVEACID_WARN_TIME_ZONE_NOT_KNOWN] Hive shows the timestamps of "
                     f"{table} ({_named(times)}) by the clock of its own Java, the model by that "
-                    f"of this machine, {zones.session}. They are the same only if both are in one "
-                    "time zone. Set hive_time_zone in the profile to that of Hive. Other targets "
-                    "of the run may be concerned, too."
+                    f"of this machine, {zones.session}. They agree only in one time zone. Set "
+                    "hive_time_zone in the profile to that of Hive, or spark.sql.session.timeZone "
+                    "if Hive does not read the tables. Other targets of the run may be affected, "
+                    "too."
                 )
         elif written.format != "parquet" and not zones.is_same and self._is_first("java"):
             logger.warning(
                 "[HIVEACID_WARN_JAVA_TIME_ZONE] Hive shows the timestamps of "
                 f"{table} ({_named(times)}) by the clock of the Java that writes them, "
                 f"{zones.java}, the model by that of the session, {zones.session}. Set "
-                f"-Duser.timezone={zones.session} in spark.driver.extraJavaOptions and "
-                "spark.executor.extraJavaOptions. Other targets of the run may be concerned, too."
+                f"-Duser.timezone={zones.for_java} in spark.driver.extraJavaOptions and "
+                "spark.executor.extraJavaOptions, and build ORC and text targets again. Other "
+                "targets of the run may be affected, too."
             )
 
     def _is_first(self, what: str) -> bool:
@@ -192,37 +216,72 @@ def _written(session: SparkSession, plan: JavaObject) -> Written | None:
     execution = session._jsparkSession.sessionState().executePlan(plan, modes.SKIP())
     command = execution.analyzed()
     kind = _kind(command)
-    if kind in _WRITES:
+    if kind == _CREATE:
         # Delta's catalog stands before Spark's own, by the same name.
         own = java(context, "org.apache.spark.sql.connector.catalog.CatalogManager")
         resolved = command.name()
         if str(resolved.catalog().name()) != str(own.SESSION_CATALOG_NAME()):
             return None
         parts = [*resolved.identifier().namespace(), resolved.identifier().name()]
-        provider = command.tableSpec().provider().getOrElse(None)
+        format = str(_if_any(command.tableSpec().provider())).lower()
     else:
         table = _TABLES.get(kind, lambda it: None)(command)
         if table is None:
             return None
         parts = [table.identifier().database().get(), table.identifier().table()]
-        provider = table.provider().getOrElse(None)
+        format = _format(table)
     columns = StructType.fromJson(json.loads(command.query().schema().json()))
-    return Written(".".join(parts), str(provider).lower(), columns)
+    return Written(".".join(parts), format, columns)
 
 
 def _kind(plan: JavaObject) -> str:
     return str(plan.getClass().getSimpleName())
 
 
-def _table_if_any(command: JavaObject) -> CatalogTable | None:
-    found: CatalogTable | None = command.catalogTable().getOrElse(None)
-    return found
+def _set_keys(plan: JavaObject) -> frozenset[str]:
+    """Return the key that a SET command sets or shows."""
+    pair = _if_any(plan.kv())
+    return frozenset() if pair is None else frozenset({str(pair._1())})
+
+
+def _may_be_for_hive(plan: JavaObject) -> bool:
+    """Return whether a CREATE TABLE AS names a format that Hive reads, or none by `using`.
+
+    Its query is not analysed, which takes long.
+    """
+    provider = _if_any(plan.tableSpec().provider())
+    return provider is None or str(provider).lower() in _FORMATS
+
+
+def _format(table: CatalogTable) -> str:
+    """Return the format of the files in a table."""
+    provider = str(_if_any(table.provider())).lower()
+    if provider != "hive":
+        return provider
+    serde = str(_if_any(table.storage().serde())).lower()
+    return next((it for it in ("orc", "parquet") if it in serde), provider)
+
+
+def hive_tables_are_text(session: SparkSession) -> bool:
+    """Return whether Spark makes tables `using hive` as text."""
+    hadoop = session.sparkContext._jsc.hadoopConfiguration()
+    found = session.conf.get(_HIVE_FORMAT, None) or hadoop.get(_HIVE_FORMAT) or "textfile"
+    return str(found).lower() == "textfile"
+
+
+def _name(relation: HiveAcidRelation) -> str:
+    return f"{relation.schema}.{relation.identifier}"
+
+
+def _if_any(option: JavaObject) -> Any:
+    """Return the value of a Scala `Option`; None without one."""
+    return option.get() if option.isDefined() else None
 
 
 _TABLES: Mapping[str, Callable[[JavaObject], CatalogTable | None]] = {
     "CreateDataSourceTableAsSelectCommand": lambda it: it.table(),
     "CreateHiveTableAsSelectCommand": lambda it: it.tableDesc(),
-    "InsertIntoHadoopFsRelationCommand": _table_if_any,
+    "InsertIntoHadoopFsRelationCommand": lambda it: _if_any(it.catalogTable()),
     "InsertIntoHiveTable": lambda it: it.table(),
 }
 """The tables of Spark's commands that write rows, by the commands' kinds."""

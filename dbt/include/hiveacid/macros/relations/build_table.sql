@@ -66,7 +66,8 @@
      rows than were written. --#}
 {% macro hiveacid__file_format_clause() %}
   {{- spark__file_format_clause() -}}
-  {%- if config.get('file_format') == 'hive' and not config.get('options') %}
+  {%- if config.get('file_format') | lower == 'hive' and not config.get('options')
+      and adapter.hiveacid_hive_tables_are_text() %}
     options (fileFormat 'textfile', escapeDelim '\\', `serialization.escape.crlf` 'true')
   {%- endif -%}
 {%- endmacro -%}
