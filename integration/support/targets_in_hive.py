@@ -144,7 +144,7 @@ def unequal(name: str, version: str, zone: str) -> set[str]:
         return _NO_FORM_IN_TEXT
     if name == "parquet":
         return set()
-    shifted = {"`timestamp`"} if zone == "UTC" else set()
+    shifted = {"`timestamp`"} if zone.rpartition("/")[2] in ("UTC", "GMT") else set()
     return shifted | (_JULIAN_IN_ORC if version == hive_3.VERSION else set())
 
 
