@@ -41,6 +41,12 @@ _SYMPTOMS = (
         "<its jars>`.",
     ),
     (
+        "nanos > 999999999 or < 0",
+        "[HIVEACID_ORC_FRACTION_BEFORE_1970] A file has a timestamp before 1970 with a fraction of "
+        "a second that Arrow's writer of ORC stores as a negative number. Hive fails on the file, "
+        "too. Write it with another library, or as Parquet.",
+    ),
+    (
         "failed strict managed table checks",
         "[HIVEACID_NO_MANAGED_TABLES] The metastore refuses managed tables that are not "
         "transactional (metastore.strict.managed.tables). Give the table a location, which "

@@ -99,3 +99,9 @@ def test_a_metastore_that_refuses_managed_tables_is_named_with_what_to_do():
     error = RuntimeError("MetaException(message:Table t failed strict managed table checks due to")
     told = short_message(error)
     assert "metastore.strict.managed.tables" in told and "set location_root" in told
+
+
+def test_arrows_fractions_before_1970_are_explained() -> None:
+    """The text is Java's: `test_reader_types` meets it in a file that Arrow has written."""
+    error = RuntimeError("java.lang.IllegalArgumentException: nanos > 999999999 or < 0")
+    assert "[HIVEACID_ORC_FRACTION_BEFORE_1970]" in short_message(error)
