@@ -221,9 +221,9 @@ class _Reads:
     def __init__(self, engine: SnapshotEngine) -> None:
         self._engine = engine
 
-    def transaction_id(self) -> int:
-        """See `Reads.transaction_id`."""
-        return self._engine.begin().id
+    def transaction(self) -> MetastoreTransaction:
+        """See `Reads.transaction`."""
+        return self._engine.begin()
 
     def pin(self, name: TableName) -> PinnedTable:
         """See `Reads.pin`."""

@@ -10,13 +10,13 @@ from hiveacid.acid.layout import BaseDir, try_parse_directory
 from hiveacid.acid.write_ids import ValidWriteIdList, WriteIdRanges, new_write_ids
 from hiveacid.errors import TableNotFoundError, WriteAbortedError
 from hiveacid.jvm.filesystem import list_locations
-from hiveacid.metastore.models import TableName
+from hiveacid.metastore.models import ServerInfo, TableName
 from hiveacid.metastore.writing_client import WritingClient
 from hiveacid.writer.target import Target
 from hiveacid.writer.writes import TableWrites, look_up
 
 
-def check_tables(client: WritingClient, tables: Sequence[TableWrites]) -> None:
+def check_tables(client: WritingClient, tables: Sequence[TableWrites], server: ServerInfo) -> None:
     """Take the tables and partitions as they are now, unless DDL has changed a table.
 
     Raises:
@@ -24,7 +24,7 @@ def check_tables(client: WritingClient, tables: Sequence[TableWrites]) -> None:
     """
     for table in tables:
         try:
-            now = look_up(client, table.name)
+            now = look_up(client, table.name, server)
         except TableNotFoundError as error:
             raise conflict(table, "was dropped") from error
         if not now.is_same(table.target):
@@ -45,7 +45,6 @@ def _check_partitions(table: TableWrites, now: Target) -> None:
 
 def check_unchanged(
     spark: SparkSession,
-    client: WritingClient,
     tables: Sequence[TableWrites],
     now: Mapping[TableName, ValidWriteIdList],
 ) -> None:
@@ -85,7 +84,7 @@ def _has_changed(spark: SparkSession, table: TableWrites, new: WriteIdRanges) ->
     return False
 
 
-def is_overtaken(table: TableWrites, ids: ValidWriteIdList, guard_id: int | None) -> bool:
+def is_overtaken(table: TableWrites, ids: ValidWriteIdList, guard_id: int) -> bool:
     """Whether another writer holds a lower write id than a base: its rows would be hidden.
 
     Hive takes the write id of an INSERT before the lock. While we hold the lock, it waits.

@@ -21,7 +21,7 @@ class Files:
         self._configuration = spark._jsparkSession.sessionState().newHadoopConf()
 
     def make_directory(self, path: str) -> None:
-        """Make a directory and its parents."""
+        """Make a directory and its parents, unless it exists."""
         self._check(lambda: self._of(path).mkdirs(self._path(path)), f"make {path}")
 
     def rename(self, old: str, new: str) -> None:

@@ -131,16 +131,18 @@ def _put_in_place(
     # The connection may have been cut while Spark worked. This call may be repeated.
     transaction.check_alive()
     acquire_to_write(transaction, client, [_lock_of(table) for table in tables], limit)
-    check_tables(client, tables)
+    check_tables(client, tables, transaction.server)
     names = [table.name for table in tables]
     now = client.get_valid_write_ids(names, client.get_valid_txns())
-    check_unchanged(spark, client, tables, now)
+    check_unchanged(spark, tables, now)
     for table in tables:
         _renew_write_ids(transaction, client, table, now[table.name].high_watermark, attempt)
-    now = client.get_valid_write_ids(names, client.get_valid_txns())
-    for table in tables:
-        guard_id = attempt.guard_ids.get(table.name)
-        if table.is_overwrite and is_overtaken(table, now[table.name], guard_id):
+    overwritten = [table for table in tables if table.is_overwrite]
+    if overwritten:
+        now = client.get_valid_write_ids(
+            [table.name for table in overwritten], client.get_valid_txns()
+        )
+        if any(is_overtaken(it, now[it.name], attempt.guard_ids[it.name]) for it in overwritten):
             return False
     _move(spark, transaction, client, tables, attempt)
     for table in tables:
@@ -340,9 +342,7 @@ class _Moved:
 
     def rename(self, old: str, new: str) -> None:
         """Move a staged directory into its table."""
-        parent = new.rpartition("/")[0]
-        if not self._files.exists(parent):
-            self._files.make_directory(parent)
+        self._files.make_directory(new.rpartition("/")[0])
         self._files.check_absent(new)
         # Noted before: a rename that fails may have happened.
         self._paths.append(new)

@@ -19,13 +19,14 @@ from hiveacid.errors import (
     UnwritableTableError,
 )
 from hiveacid.formatting import quoted
-from hiveacid.metastore.models import LockType, TableName, partition_name
+from hiveacid.metastore.models import LockType, ServerInfo, TableName
 from hiveacid.metastore.writing_client import Operation, WritingClient
 from hiveacid.reader.ansi_mode import casts_as_hive
 from hiveacid.reader.deletes import ROW_ID
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.read import rows_with_ids
 from hiveacid.snapshots.tables import PinnedTable
+from hiveacid.snapshots.transaction import Transaction
 from hiveacid.writer.files import Files
 from hiveacid.writer.layout import STAGE_PREFIX, Kind, StagedDirectory
 from hiveacid.writer.rows import fit
@@ -44,8 +45,12 @@ _LOCK_OF = {
 class Reads(Protocol):
     """The transaction that reads what is written."""
 
-    def transaction_id(self) -> int:
-        """Return its id."""
+    def transaction(self) -> Transaction:
+        """Return it; open it if nothing has been read yet.
+
+        Raises:
+            SnapshotEndedError: it has ended.
+        """
 
     def pin(self, name: TableName) -> PinnedTable:
         """Return a table as of the transaction's moment."""
@@ -231,9 +236,7 @@ class Writes:
 
     def _delete(self, table: TableWrites, rows: DataFrame) -> None:
         assert table.read is not None
-        keys, partitions = table.target.keys, table.read.partitions
-        names = [partition_name(keys, it.values) for it in partitions] if keys else [""]
-        table.deleted = (table.directory("deleted"), names)
+        table.deleted = (table.directory("deleted"), table.read.location_names)
         rows.select(*ROW_ID).write.parquet(table.deleted[0])
 
     def _table(
@@ -244,7 +247,7 @@ class Writes:
         alone: bool = False,
         full_acid: bool = False,
     ) -> TableWrites:
-        transaction_id = self._reads.transaction_id()
+        transaction = self._reads.transaction()
         known = self._tables.get(name)
         if known is not None:
             if alone or known.operation is not Operation.INSERT:
@@ -255,7 +258,7 @@ class Writes:
                     code="HIVEACID_WRITTEN_TWICE",
                 )
             return known
-        target = look_up(self._client, name)
+        target = look_up(self._client, name, transaction.server)
         if full_acid and not target.table.is_full_acid:
             raise UnwritableTableError(
                 f"{name} is insert-only: its rows have no row ids, so none can be deleted or "
@@ -263,12 +266,12 @@ class Writes:
                 code="HIVEACID_WRITE_NOT_SUPPORTED",
             )
         self._spark = spark
-        stage = f"{target.location}/{STAGE_PREFIX}{transaction_id}"
+        stage = f"{target.location}/{STAGE_PREFIX}{transaction.id}"
         self._tables[name] = TableWrites(target, operation, stage)
         return self._tables[name]
 
 
-def look_up(client: WritingClient, name: TableName) -> Target:
+def look_up(client: WritingClient, name: TableName, server: ServerInfo) -> Target:
     """Return a table as it is now.
 
     Raises:
@@ -277,7 +280,7 @@ def look_up(client: WritingClient, name: TableName) -> Target:
     """
     found = client.get_table(name)
     partitions = client.get_partitions(name) if found.partition_keys else ()
-    return Target.of(found, partitions, client.server_info())
+    return Target.of(found, partitions, server)
 
 
 def _names_in(target: Target, on: list[str]) -> list[str]:
