@@ -13,7 +13,6 @@ from hiveacid.acid.selection import AcidState, is_compacted
 from hiveacid.changes.decoding import Decoding
 from hiveacid.changes.state import LocationState, SourceState
 from hiveacid.changes.write_id_directories import base_directory
-from hiveacid.metastore.models import partition_name
 from hiveacid.reader.locations import Location
 from hiveacid.snapshots.tables import PinnedTable
 
@@ -54,7 +53,7 @@ class CurrentSource:
     ) -> CurrentSource:
         """Return what a pinned table shows. For the arguments see `SourceState.of`."""
         state = SourceState.of(pinned, locations, options, time_zone)
-        names = location_names(pinned)
+        names = pinned.location_names
         merges_files = pinned.table.is_insert_only and pinned.merges_files()
         return cls(
             state,
@@ -93,14 +92,6 @@ class CurrentSource:
                 for location in self.locations
             ),
         )
-
-
-def location_names(pinned: PinnedTable) -> list[str]:
-    """Return the partitions' names as Hive writes them; one empty name without partition keys."""
-    keys = [column.name for column in pinned.table.partition_keys]
-    if not keys:
-        return [""]
-    return [partition_name(keys, partition.values) for partition in pinned.partitions]
 
 
 def _is_base_compacted(location: Location) -> bool:

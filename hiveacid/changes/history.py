@@ -26,7 +26,6 @@ from hiveacid.acid.time_travel import (
     traceless,
 )
 from hiveacid.acid.write_ids import WriteIdRanges
-from hiveacid.changes.current_source import location_names
 from hiveacid.errors import InstantLostError, InvalidSettingError
 from hiveacid.jvm.filesystem import list_locations
 from hiveacid.metastore.client import MetastoreClient
@@ -144,7 +143,7 @@ class History:
     def obstacles(self) -> tuple[Obstacle, ...]:
         """What keeps earlier instants of the locations from being read."""
         table, found = self.pinned.table, list[Obstacle]()
-        names = location_names(self.pinned)
+        names = self.pinned.location_names
         for i, (storage, listing) in enumerate(
             zip(self.pinned.storages, self.listings, strict=True)
         ):

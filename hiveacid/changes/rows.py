@@ -24,7 +24,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from hiveacid.changes.current_source import location_names
 from hiveacid.changes.diff import Kind
 from hiveacid.changes.plan import CHANGE_TYPE, ROW_ID, WRITE_ID, ChangePlan
 from hiveacid.formatting import quoted
@@ -197,7 +196,7 @@ def _change_columns(
 
 
 def _row_id(pinned: PinnedTable) -> Column:
-    names = F.from_json(F.lit(json.dumps(location_names(pinned))), "array<string>")
+    names = F.from_json(F.lit(json.dumps(pinned.location_names)), "array<string>")
     return F.struct(
         F.col(WRITE_ID_COLUMN).alias("write_id"),
         F.col(BUCKET).alias("bucket"),

@@ -158,13 +158,7 @@ class MetastoreClient:
 
     def get_table(self, name: TableName) -> Table:
         """Return the metadata of one table. Raises `TableNotFoundError`."""
-        request = thrift.GetTableRequest(
-            dbName=name.database,
-            tblName=name.table,
-            capabilities=_CAPABILITIES,
-            processorCapabilities=_PROCESSOR_CAPABILITIES,
-            processorIdentifier=_PROCESSOR_IDENTIFIER,
-        )
+        request = table_request(name)
 
         def call(thrift: ThriftMetastore) -> Table:
             try:
@@ -531,6 +525,19 @@ class MetastoreClient:
 
     def _is_true(self, key: str, default: str) -> bool:
         return self.get_config_value(key, default).strip().lower() == "true"
+
+
+def table_request(
+    name: TableName, processor_capabilities: Sequence[str] = _PROCESSOR_CAPABILITIES
+) -> thrift.GetTableRequest:
+    """Return the request for a table, of a client with these capabilities (of one that reads)."""
+    return thrift.GetTableRequest(
+        dbName=name.database,
+        tblName=name.table,
+        capabilities=_CAPABILITIES,
+        processorCapabilities=list(processor_capabilities),
+        processorIdentifier=_PROCESSOR_IDENTIFIER,
+    )
 
 
 def _existing_tables(thrift: ThriftMetastore, request: thrift.GetTablesRequest) -> list:

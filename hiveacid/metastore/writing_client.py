@@ -12,7 +12,7 @@ from hmsclient.genthrift.hive_metastore import ttypes
 from thrift.Thrift import TType
 
 from hiveacid.metastore import conversion, thrift
-from hiveacid.metastore.client import PARTITION_BATCH, MetastoreClient
+from hiveacid.metastore.client import PARTITION_BATCH, MetastoreClient, table_request
 from hiveacid.metastore.models import LockResponse, LockType, TableName
 from hiveacid.metastore.raw_structs import RawStruct
 from hiveacid.metastore.thrift import Call, Struct, ThriftMetastore
@@ -197,13 +197,7 @@ class WritingClient(MetastoreClient):
         )
 
     def _raw_table(self, name: TableName) -> RawStruct:
-        request = thrift.GetTableRequest(
-            dbName=name.database,
-            tblName=name.table,
-            capabilities=ttypes.ClientCapabilities(values=[thrift.INSERT_ONLY_TABLES]),
-            processorCapabilities=_CAPABILITIES,
-            processorIdentifier="hiveacid",
-        )
+        request = table_request(name, _CAPABILITIES)
         answer = self._channel.repeatable(
             "get_table_req", f"table {name}", lambda calls: calls.invoke(_GET_TABLE, rqst=request)
         )

@@ -41,16 +41,22 @@ def plan_read(spark: SparkSession, pinned: PinnedTable, footers: OrcFooters) -> 
 
 
 def plan_listed(
-    spark: SparkSession, pinned: PinnedTable, listings: Sequence[Listing], footers: OrcFooters
+    spark: SparkSession,
+    pinned: PinnedTable,
+    listings: Sequence[Listing],
+    footers: OrcFooters,
+    row_ids: bool = False,
 ) -> ReadPlan:
     """Choose the files of the snapshot from listings of the table's locations.
+
+    For `row_ids` see `plan_locations`.
 
     Raises:
         UnreadableTableError: the table cannot be read exactly; the message says why.
     """
     check_readable(pinned.table)
     found = replace_open_files(spark, pinned, locations(pinned, listings))
-    return plan_locations(spark, pinned, found, footers)
+    return plan_locations(spark, pinned, found, footers, row_ids)
 
 
 def rows_with_ids(
@@ -65,8 +71,7 @@ def rows_with_ids(
     """
     check_readable(pinned.table)
     listings = list_locations(spark, [storage.location for storage in pinned.storages])
-    found = replace_open_files(spark, pinned, locations(pinned, listings))
-    plan = plan_locations(spark, pinned, found, footers, row_ids=True)
+    plan = plan_listed(spark, pinned, listings, footers, row_ids=True)
     return full_acid_rows(spark, plan, table_columns(pinned.table), row_ids=True)
 
 

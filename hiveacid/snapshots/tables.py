@@ -23,6 +23,7 @@ from hiveacid.metastore.models import (
     Table,
     TableName,
     lists_files,
+    partition_name,
 )
 
 
@@ -159,6 +160,14 @@ class UnlockedTable:
         if self.table.partition_keys:
             return [partition.storage for partition in self.partitions]
         return [self.table.storage]
+
+    @property
+    def location_names(self) -> list[str]:
+        """Names of the partitions as Hive writes them; one empty name without partition keys."""
+        keys = [column.name for column in self.table.partition_keys]
+        if not keys:
+            return [""]
+        return [partition_name(keys, partition.values) for partition in self.partitions]
 
     def listing_of(self, listing: Listing) -> HiveListing:
         """Return what Hive lists in a location.
