@@ -19,7 +19,8 @@ SAME = {"spark.hadoop.hive.metastore.uris": URI}
 
 @pytest.fixture(autouse=True)
 def no_spark_on_this_machine(monkeypatch):
-    for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "HIVE_CONF_DIR", "SPARK_HOME"):
+    directories = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "HIVE_CONF_DIR", "SPARK_HOME")
+    for name in (*directories, "SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS"):
         monkeypatch.delenv(name, raising=False)
 
 
@@ -131,6 +132,13 @@ def test_spark_starts_in_the_time_zone_of_hive(
 
     One zone for the driver and another one for executors end each query of ORC timestamps.
     """
+    settings = start(hive_zone, parameters, started)
+    assert settings.get("TZ") == driver_in
+    assert settings.get("spark.executorEnv.TZ") == executors_in
+
+
+def start(hive_zone, parameters, started):
+    """Start Spark for a profile. Return Spark's settings and the driver's variables."""
     credentials = HiveAcidCredentials(
         schema="marts",
         metastore_uri=URI,
@@ -140,8 +148,42 @@ def test_spark_starts_in_the_time_zone_of_hive(
     connection = Connection("hiveacid", "master", credentials)
     HiveAcidConnectionManager.open(connection)
     (settings,) = started
-    assert settings.get("TZ") == driver_in
-    assert settings.get("spark.executorEnv.TZ") == executors_in
+    return settings
+
+
+@pytest.mark.parametrize(
+    ("defaults", "is_chosen"),
+    [
+        ("# spark.driver.extraJavaOptions -Duser.timezone=UTC\n\nspark.master yarn", False),
+        ("spark.driver.extraJavaOptions   -Xss4m -Duser.timezone=UTC", True),
+        ("spark.executor.defaultJavaOptions=-Duser.timezone=UTC", True),
+        ("  spark.executorEnv.TZ : Asia/Tokyo", True),
+    ],
+)
+@pytest.mark.parametrize(("variable", "folder"), [("SPARK_CONF_DIR", ""), ("SPARK_HOME", "conf")])
+def test_defaults_of_spark_choose_a_time_zone(
+    defaults, is_chosen, variable, folder, tmp_path, monkeypatch, started
+):
+    (tmp_path / folder).mkdir(exist_ok=True)
+    (tmp_path / folder / "spark-defaults.conf").write_text(defaults)
+    monkeypatch.setenv(variable, str(tmp_path))
+    settings = start("Europe/Berlin", {}, started)
+    assert settings.get("TZ") == (None if is_chosen else "Europe/Berlin")
+    assert settings.get("spark.executorEnv.TZ") == settings.get("TZ")
+
+
+def test_the_profile_replaces_defaults_of_spark(tmp_path, monkeypatch, started):
+    (tmp_path / "spark-defaults.conf").write_text(
+        "spark.driver.extraJavaOptions -Duser.timezone=UTC"
+    )
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    settings = start("Europe/Berlin", {"spark.driver.extraJavaOptions": "-Xss4m"}, started)
+    assert settings["TZ"] == settings["spark.executorEnv.TZ"] == "Europe/Berlin"
+
+
+def test_the_environment_chooses_a_time_zone(monkeypatch, started):
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Xss4m -Duser.timezone=UTC")
+    assert not {"TZ", "spark.executorEnv.TZ"} & start("Europe/Berlin", {}, started).keys()
 
 
 OTHER = "thrift://another:9083"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
+from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import SparkSession
 
 from hiveacid.jvm.py4j import java
@@ -15,6 +18,9 @@ from hiveacid.jvm.py4j import java
 SESSION_ZONE = "spark.sql.session.timeZone"
 
 _OF_EXECUTORS = "spark.executorEnv.TZ"
+_JAVA_VARIABLES = ("SPARK_SUBMIT_OPTS", "JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS")
+"""Environment variables with options of the driver's Java."""
+
 _REGION = re.compile("UTC|[A-Z][A-Za-z_]*(/[A-Za-z_0-9+-]+)+")
 """Time zones that Java and the C library read alike: no offsets, whose sign differs, and no `PST`,
 which the C library takes for UTC."""
@@ -44,15 +50,35 @@ def zone_variables(
 
     Spark writes timestamps into ORC and text files as the clock of its Java shows them, reads them
     so, and Hive shows that clock. Both are empty where the profile does not name Hive's zone, and
-    where it chooses a zone for the driver or the executors: the other side would get another one.
+    where the profile, Spark's defaults or the environment choose a zone for the driver or the
+    executors: the other side would get another one.
     """
-    is_chosen = _OF_EXECUTORS in parameters or any(
-        key.endswith("JavaOptions") and "user.timezone" in value
-        for key, value in parameters.items()
-    )
-    if hive_zone is None or is_chosen:
+    if hive_zone is None or _chooses_zone({**_defaults(), **parameters}):
         return {}, {}
     return {"TZ": hive_zone}, {_OF_EXECUTORS: hive_zone}
+
+
+def _chooses_zone(settings: Mapping[str, str]) -> bool:
+    """Return whether Spark's settings or the environment name the time zone of a Java process."""
+    options = [value for key, value in settings.items() if key.endswith("JavaOptions")]
+    options += [os.environ.get(name, "") for name in _JAVA_VARIABLES]
+    return _OF_EXECUTORS in settings or any("user.timezone" in it for it in options)
+
+
+def _defaults() -> dict[str, str]:
+    """Return the settings of `spark-defaults.conf`, which Spark's launcher adds to the profile's.
+
+    Raises:
+        OSError: the file cannot be read; Spark would not start either.
+    """
+    home = os.environ.get("SPARK_CONF_DIR") or os.path.join(_find_spark_home(), "conf")
+    file = Path(home, "spark-defaults.conf")
+    if not file.is_file():
+        return {}
+    text = file.read_text(encoding="utf-8", errors="replace")
+    lines = (line.strip() for line in text.splitlines())
+    pairs = (re.split(r"\s*[=:\s]\s*", line, maxsplit=1) for line in lines if line[:1] not in "#!")
+    return {key: "".join(value) for key, *value in pairs}
 
 
 def is_set(session: SparkSession, key: str) -> bool:
