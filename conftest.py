@@ -26,7 +26,7 @@ pytest.register_assert_rewrite(
     "integration.support.dbt_project",
 )
 
-# Each test's project has dbt's and our macros anew: dbt keeps what it has parsed of them.
+# Each test's project has dbt's and our macros: dbt keeps what it has parsed of them.
 enable_test_caching()
 
 

@@ -1,4 +1,4 @@
-"""A schema with tables that Spark cannot describe: only a model of such a name is told."""
+"""A schema with tables that Spark cannot describe: only a model of such a name is refused."""
 
 from __future__ import annotations
 

@@ -299,7 +299,7 @@ def test_a_loss_that_no_heartbeat_finds_leaves_the_target_as_it_was(
 def test_a_file_that_vanishes_after_a_loss_that_no_heartbeat_finds(
     make_project: MakeProject, hasty_hive: HiveServer, hasty_client: HiveClient
 ) -> None:
-    """The loss is what is told: it is why Hive's cleaner was free to remove the file."""
+    """The loss is what is reported: it is why Hive's cleaner was free to remove the file."""
     project = make_project(heartbeat_interval=0)
     project.models(
         gone='{{ config(pre_hook="create temporary view seen as select * from '

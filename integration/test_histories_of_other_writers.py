@@ -41,7 +41,7 @@ def test_hours_with_other_writers(histories: OtherWriters, record_property: Reco
         tally, seed, today = histories.tally, histories.seed, dt.date.today()
         write_other_writers(tally, seed, seconds, today, histories.compactions)
 
-    # After each, so that a run that is cut off has told what it did.
+    # After each, so that a run that is cut off has reported what it did.
     run(
         histories,
         minutes=60,

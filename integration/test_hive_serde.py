@@ -243,7 +243,7 @@ def test_text_that_hive_would_not_write(
 
 
 def test_delimiters(differential: Differential, hive_client: HiveClient, database: str) -> None:
-    """Hive 2 spells one of the properties in another way than Hive 4."""
+    """Hive 2 spells one of the properties differently from Hive 4."""
     table = f"{database}.delimited"
     hive_client.execute(
         f"CREATE TABLE {table} (id int, a array<string>, m map<string,int>) ROW FORMAT DELIMITED "

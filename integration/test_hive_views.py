@@ -164,7 +164,7 @@ def test_every_function_is_evaluated_as_in_hive(
 
 @pytest.mark.long("starts a Hive 3 and evaluates every function there")
 def test_every_function_is_evaluated_as_in_hive_3(tmp_path: Path, spark: SparkSession) -> None:
-    """What a Hive 3 evaluates in another way is refused, or reading it fails."""
+    """What a Hive 3 evaluates differently is refused, or reading it fails."""
     settings = HiveSettings(txn_timeout=60)
     with (
         HiveServer(settings, work=tmp_path, version="3.1.3") as server,

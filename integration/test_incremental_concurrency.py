@@ -19,7 +19,7 @@ from integration.support.stopped_dbt import StoppedDbt, settings_like
 
 FASTER, REPLACES = "has changed", "is about to replace"
 
-#: The model that the second run builds anew.
+#: The model that the second run rebuilds.
 REBUILT = CrashPoint("parquet", "appending", "one file moved")
 
 #: Where the first run of a model is held while the second one goes from its beginning to its end,
@@ -28,7 +28,7 @@ CASES: dict[CrashPoint, tuple[str | None, str | None]] = {
     CrashPoint("parquet", "by unique_key", "changes staged"): (FASTER, None),
     CrashPoint("parquet", "by unique_key", "former version renamed"): (None, REPLACES),
     # The second run finishes what the first has committed, and then
-    # - builds the table anew,
+    # - rebuilds the table,
     REBUILT: (None, None),
     # - appends.
     CrashPoint("orc", "appending", "one file moved"): (None, None),

@@ -107,7 +107,7 @@ def test_only_files_with_changes_are_read(orders: Orders) -> None:
     }
     orders.assert_like_hive(FOLLOWING)
 
-    # Compacted together with what has been seen: rows are then told apart by their write ids.
+    # Compacted together with what has been seen: rows then differ by their write ids.
     incremental.hive.compact("orders", "minor")
     before = orders.directories()
     orders.insert([400])

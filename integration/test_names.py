@@ -22,7 +22,7 @@ OPTIMIZED = {"read": "optimized"}
 def project(
     dbt_project: DbtProject, hive_client: HiveClient, database: str
 ) -> Iterator[DbtProject]:
-    """A project on a table in which Spark alone sees no row, and a view of Hive's."""
+    """A project on a table in which Spark alone sees no row, and a Hive view."""
     hive_client.script(
         f"""
         CREATE TABLE {database}.orders (id int, status string)

@@ -72,7 +72,7 @@ def test_files_that_spark_does_not_look_up(
             assert footer.rows == len(pyorc.Reader(stream)), file
     assert {footer.rows for footer in footers.values()} == {1, 2}
     _check_cache(footers, spark, tmp_path)
-    # What changes is planned anew; what does not is looked up once for all sessions.
+    # What changes is planned again; what does not is looked up once for all sessions.
     hive_client.execute(f"INSERT INTO {acid} VALUES (6, 'ü')")
     with differential.pinned_frame(acid) as (plan, frame):
         other = to_dataframe(spark.newSession(), plan)

@@ -40,7 +40,7 @@ VIEWS = {
     "by_day": "SELECT day, count(*) AS n, max(id) AS last_one FROM {t} GROUP BY day",
     "ranked": "SELECT day, id, rank() OVER (PARTITION BY day ORDER BY id) AS r FROM {t}",
 }
-"""Views of Hive's over the table."""
+"""Hive views over the table."""
 
 FILTERS_OF_VIEWS = {
     "few_columns WHERE id = 31233": True,

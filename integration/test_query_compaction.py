@@ -127,7 +127,7 @@ def test_a_minor_compaction_below_an_open_write(
 
 @pytest.mark.parametrize("name", ["plain", "parted"])
 def test_rebalance(name: str, server: HiveServer, client: HiveClient, reads: Differential) -> None:
-    """Rows get new row ids: what has kept the old ones is told, and is reconciled by none."""
+    """Rows get new row ids: what has kept the old ones is named, and none is reconciled."""
     changes, table = Changes(reads), f"default.balanced_{name}"
     of_partition = ", 1" if name == "parted" else ""
     client.execute(f"CREATE TABLE {table} {TABLES[name]}")

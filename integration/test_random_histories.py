@@ -50,7 +50,7 @@ def test_random_histories_for_hours(histories: Histories, record_property: Recor
         if not QUERY_COMPACTION:
             write_reads(histories.tally, histories.seed, seconds, dt.date.today())
 
-    # After each, so that a run that is cut off has told what it did.
+    # After each, so that a run that is cut off has reported what it did.
     run(
         histories,
         minutes=120,

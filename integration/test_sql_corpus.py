@@ -390,7 +390,7 @@ def test_what_was_refused_has_changed_nothing(corpus: Corpus, contents: dict[str
 
 @pytest.mark.skipif(IS_NEWEST_GRAMMAR, reason="this line of Spark has all of the grammar")
 def test_an_older_spark_lacks_few_cases(corpus: Corpus) -> None:
-    """What it lacks is neither compared nor refused; of the rest the tests above have told."""
+    """What it lacks is neither compared nor refused; the tests above cover the rest."""
     assert 0 < len(corpus.lacking) <= LACKING
 
 

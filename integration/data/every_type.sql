@@ -1,4 +1,4 @@
--- `every_type`: sixteen rows of every type of Hive's, for `hive_expressions.sql`.
+-- `every_type`: sixteen rows of every type that Hive has, for `hive_expressions.sql`.
 
 CREATE TABLE raw_values (id int, b boolean, ti tinyint, i int, l bigint, f float, d double,
   de decimal(10,2), dw decimal(38,10), s string, t string, vc varchar(5), ch char(5), da date,

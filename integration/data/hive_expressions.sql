@@ -1,7 +1,7 @@
 -- Expressions that Hive and Spark evaluate alike, once they have been translated.
 -- Every function of the lists of functions is called here. Hive's own answers are the expected values.
 --
--- `hive3: refused`: a Hive 3 evaluates the expression in another way than a Hive 4.
+-- `hive3: refused`: a Hive 3 evaluates the expression differently from a Hive 4.
 -- `hive3: fails`: a Hive 3 makes no view of it.
 -- `decimals: wider`: Spark's type has more digits before the point, and the same values.
 
@@ -723,7 +723,7 @@ avg(s);
 sum(t);
 
 -- group: of_windows
--- Window functions over `every_type`. Each order is a job of Hive's that takes a second.
+-- Window functions over `every_type`. Each order is a job in Hive that takes a second.
 row_number() over (order by id);
 ntile(3) over (order by id);
 lag(i) over (order by id);

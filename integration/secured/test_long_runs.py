@@ -89,7 +89,7 @@ def test_connections_that_break_take_new_tickets(short_tickets: SecuredHive) -> 
 def test_a_run_of_ten_minutes(short_tickets: SecuredHive, tmp_path: Path) -> None:
     keytab = str(short_tickets.kdc.keytab("dbt"))
     keys = {"auth": "kerberos", "kerberos_principal": CLIENT, "kerberos_keytab": keytab}
-    # Spark's Hive client connects anew for each call that comes later than this.
+    # Spark's Hive client connects again for each call that comes later than this.
     reconnecting = {"spark.hadoop.hive.metastore.client.socket.lifetime": "10s"}
     project = make_project(tmp_path / "project", short_tickets, "shop", keys, reconnecting)
     rows = int(RUN_SECONDS / 0.2 * 2 / 3) + 1

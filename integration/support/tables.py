@@ -64,7 +64,7 @@ def make_table(client: HiveClient, table: str, columns: str, rows: str, storage:
 
 @contextmanager
 def setting(client: HiveClient, name: str, value: bool, *, default: bool) -> Iterator[None]:
-    """A setting of Hive's has this value for a while."""
+    """A setting of Hive that has this value for a while."""
     client.execute(f"SET {name}={value}")
     try:
         yield

@@ -49,7 +49,7 @@ class ThreeWays:
     ) -> None:
         """Take the filter of each table, and the schema of the models if it is another one.
 
-        `hives` are the columns as Hive writes them, if in another way.
+        `hives` are the columns as Hive writes them, if differently.
         """
         self._project = project
         self._hive = hive

@@ -1,4 +1,4 @@
-"""The bounds that a MERGE is told hold for every key, whatever is in its text."""
+"""The bounds in a MERGE hold for every key, whatever is in its text."""
 
 from __future__ import annotations
 

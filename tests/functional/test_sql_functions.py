@@ -1,4 +1,4 @@
-"""Functions of the project are listed beside tables; others are not, and nothing asks in vain."""
+"""Functions of the project are listed next to tables, and asked for only if there are some."""
 
 import pytest
 from dbt.tests.util import get_connection, run_dbt, run_dbt_and_capture

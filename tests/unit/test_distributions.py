@@ -80,7 +80,7 @@ def test_the_adapter_is_built_without_the_library(tmp_path: Path) -> None:
     assert f"{info}/licenses/LICENSE" in files
     assert described["Version"] == hiveacid.__version__
     (library,) = (it for it in requirements(described) if it.name == "hiveacid")
-    # With what reads views of Hive's: which source is one, only the metastore knows.
+    # With what reads Hive views: only the metastore knows which source is one.
     assert str(library) == f"hiveacid[views]=={hiveacid.__version__}"
     (sources,) = tmp_path.glob("*.tar.gz")
     root = f"dbt_hiveacid-{version}"

@@ -162,7 +162,7 @@ class Compact:
 
 @dataclass(frozen=True)
 class Move:
-    """The files of a table or of a partition are moved, and Hive is told their new place.
+    """The files of a table or of a partition are moved, and Hive gets their new place.
 
     `key` makes the place a new one; `specification` names the partition of these values.
     """

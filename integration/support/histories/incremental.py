@@ -29,7 +29,7 @@ from integration.support.histories.targets import MODELS, Targets, WrongTarget
 from integration.support.hive import HiveSqlError
 from integration.support.metastore import locks_of_dbt
 
-#: A part of the reason for building a target anew, and its short name.
+#: A part of the reason for rebuilding a target, and its short name.
 _REASONS = {
     "replaced all rows": "overwrite or truncate",
     "includes write ids": "compaction past the state",

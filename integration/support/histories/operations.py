@@ -259,7 +259,7 @@ def _compact(table: TableState, kind: str, unless: str | None = None) -> Actions
 
 
 def aborted_write(table: TableState) -> Actions | None:
-    # Not TRUNCATE: Hive aborts it without having told the metastore what it wrote, so that the
+    # Not TRUNCATE: Hive aborts it without a report to the metastore of what it wrote, so that the
     # metastore forgets the aborted transaction and the truncation takes effect later.
     operations: list[Callable[[TableState], Actions | None]] = [insert_select, insert_values]
     operations += [update, delete_some, insert_union_all]

@@ -219,7 +219,7 @@ class HiveServer:
         return []
 
     def _launch(self, more_options: list[str]) -> Jvm:
-        # Each service sets up its log anew, from the file that has its name.
+        # Each service sets up its log again, from the file that has its name.
         for service in ("hive", "metastore"):
             shutil.copy(_LOG4J, self.work / "conf" / f"{service}-log4j2.properties")
         options = [

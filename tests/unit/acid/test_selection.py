@@ -1,4 +1,4 @@
-"""The rules of Hive's AcidUtils.getAcidState, one case each."""
+"""Rules of Hive's AcidUtils.getAcidState, one case each."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Early release of a run's snapshot: the metastore is a fake, the nodes are told by hand."""
+"""Early release of a run's snapshot: the metastore is a fake, the test reports the nodes."""
 
 import sys
 import threading

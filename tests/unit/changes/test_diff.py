@@ -261,7 +261,7 @@ def test_batches_make_the_new_snapshot_step_by_step(history, count):
         ),
         # A late commit below the old high-water mark.
         (valid(3, open=[2]), ["delta_3_3_0"], valid(3), ["delta_2_2_0", "delta_3_3_0"], Kind.GROWN),
-        # Hive has forgotten the aborted write id, which the compaction passed over.
+        # Hive has forgotten the aborted write id, which the compaction ignored.
         (valid(3, aborted=[2]), ["delta_3_3_0"], valid(3), ["base_3_v0000009"], Kind.UNCHANGED),
     ],
 )

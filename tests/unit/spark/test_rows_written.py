@@ -1,4 +1,4 @@
-"""How many rows a statement wrote is told if Spark still knows."""
+"""The number of rows that a statement wrote is known if Spark still knows it."""
 
 from types import SimpleNamespace
 from unittest.mock import MagicMock
