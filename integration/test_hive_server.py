@@ -14,11 +14,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
-from hmsclient import HMSClient
-from hmsclient.genthrift.hive_metastore.ttypes import OpenTxnRequest
 
 from integration.support.hive import (
     HiveClient,
@@ -121,23 +118,6 @@ def test_show_locks_during_a_write(
         writing.result()
     assert ("orders", "EXCL_WRITE") in seen
     assert eventually(lambda: not locks())
-
-
-def test_lost_transaction_is_reaped(tmp_path: Path) -> None:
-    """The two settings that decide how long a lost transaction stays are in force."""
-    settings = HiveSettings(txn_timeout=3, reaper_interval=1)
-    with HiveServer(settings, work=tmp_path) as server, HiveClient(server.hs2_port) as client:
-        address = urlsplit(server.metastore_uri)
-        with HMSClient(host=address.hostname, port=address.port) as metastore:
-            opened = metastore.open_txns(OpenTxnRequest(num_txns=1, user="me", hostname="here"))
-        (transaction,) = opened.txn_ids
-
-        def state() -> str:
-            rows = client.show_transactions()
-            return next((r["state"] for r in rows if r["txnid"] == str(transaction)), "gone")
-
-        assert state() == "OPEN"
-        assert eventually(lambda: state() != "OPEN", seconds=3 + 2 * 1 + 2)
 
 
 @pytest.mark.long("starts a Hive of its own")

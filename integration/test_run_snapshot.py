@@ -27,7 +27,7 @@ from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import SnapshotSettings
 from integration.support.histories.writer import OpenWriter
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
-from integration.support.metastore import hold_exclusive
+from integration.support.metastore import eventually, hold_exclusive
 
 _HOUSEKEEPER_SECONDS = 4
 """In which a housekeeper of Hive that works each second has done all it does."""
@@ -483,6 +483,21 @@ class TestStrictHive:
         finally:
             kept.end()
             silent.end()
+
+    def test_a_lost_transaction_is_reaped(self, strict_hive: HiveServer) -> None:
+        """The two settings that decide how long a lost transaction stays are in force."""
+        with (
+            HiveClient(strict_hive.hs2_port) as client,
+            MetastoreClient(strict_hive.metastore_uri) as metastore,
+        ):
+            transaction = metastore.open_txn("me", "here", "a test", read_only=False)
+
+            def state() -> str:
+                rows = client.show_transactions()
+                return next((r["state"] for r in rows if r["txnid"] == str(transaction)), "gone")
+
+            assert state() == "OPEN"
+            assert eventually(lambda: state() != "OPEN", seconds=3 + 2 * 1 + 2)
 
     def test_registered_write_ids_keep_the_cleaner_off(self, strict_hive: HiveServer) -> None:
         with (
