@@ -171,6 +171,24 @@ def test_which_statements_write_for_hive(prepare, warnings, sql):
     assert bool(warnings) == sql.startswith("insert"), warnings
 
 
+def test_an_insert_into_a_table_that_hive_does_not_read_is_not_analysed(
+    prepare, warnings, monkeypatch
+):
+    """Its analysis takes as long as the one of the statement itself."""
+    prepare(f"create table default.lake using delta as {TIMES}")
+    prepare(f"create table default.times using orc as {TIMES}")
+    warnings.clear()
+    analysed = []
+    written = hive_readers._written
+    monkeypatch.setattr(hive_readers, "_written", lambda *it: analysed.append(it) or written(*it))
+    for name in ("default.lake", "spark_catalog.default.Lake", "`default`.`lake`"):
+        prepare(f"insert into {name} {TIMES}")
+    assert (analysed, warnings) == ([], [])
+    for name in ("default.times", "spark_catalog.default.times", "times"):
+        prepare(f"insert into {name} {TIMES}")
+    assert len(analysed) == len(warnings) == 3
+
+
 @pytest.mark.parametrize("is_quoted", [False, True])
 @pytest.mark.parametrize("role", ["stage", "changes"])
 def test_a_stage_is_said_by_the_name_of_its_target(prepare, warnings, role, is_quoted):
@@ -250,7 +268,7 @@ ESCAPES = "serialization.escape.crlf"
 
 
 class TestTablesOfHivesFormat:
-    """`file_format: hive` is text unless a setting of Hive's names another format."""
+    """`file_format: hive` is text unless a setting names another format."""
 
     @pytest.fixture(scope="class")
     def models(self):

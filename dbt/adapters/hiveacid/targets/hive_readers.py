@@ -26,8 +26,9 @@ from dbt.adapters.hiveacid.targets.staging import CHANGES
 from hiveacid.errors import MetastoreError
 from hiveacid.formatting import first_few
 from hiveacid.jvm.java_types import CatalogTable, JavaObject
-from hiveacid.jvm.py4j import java
+from hiveacid.jvm.py4j import each, java
 from hiveacid.reader.types import with_leaves
+from hiveacid.sql.catalog import table_metadata
 
 logger = AdapterLogger("HiveAcid")
 
@@ -132,6 +133,8 @@ class HiveReaders:
         if not has_its_tables_in(session.sparkContext, self._metastore_uri):
             return
         try:
+            if kind == _INSERT and not _may_be_into_hive(session, plan):
+                return
             written = _written(session, plan)
         except (PySparkException, Py4JError):
             return  # The statement itself will raise the error.
@@ -218,9 +221,8 @@ def _written(session: SparkSession, plan: JavaObject) -> Written | None:
     kind = _kind(command)
     if kind == _CREATE:
         # Delta's catalog stands before Spark's own, by the same name.
-        own = java(context, "org.apache.spark.sql.connector.catalog.CatalogManager")
         resolved = command.name()
-        if str(resolved.catalog().name()) != str(own.SESSION_CATALOG_NAME()):
+        if str(resolved.catalog().name()) != _own_catalog(session):
             return None
         parts = [*resolved.identifier().namespace(), resolved.identifier().name()]
         format = str(_if_any(command.tableSpec().provider())).lower()
@@ -232,6 +234,12 @@ def _written(session: SparkSession, plan: JavaObject) -> Written | None:
         format = _format(table)
     columns = StructType.fromJson(json.loads(command.query().schema().json()))
     return Written(".".join(parts), format, columns)
+
+
+def _own_catalog(session: SparkSession) -> str:
+    """Return the name of Spark's own catalog."""
+    manager = java(session.sparkContext, "org.apache.spark.sql.connector.catalog.CatalogManager")
+    return str(manager.SESSION_CATALOG_NAME())
 
 
 def _kind(plan: JavaObject) -> str:
@@ -251,6 +259,21 @@ def _may_be_for_hive(plan: JavaObject) -> bool:
     """
     provider = _if_any(plan.tableSpec().provider())
     return provider is None or str(provider).lower() in _FORMATS
+
+
+def _may_be_into_hive(session: SparkSession, plan: JavaObject) -> bool:
+    """Return whether an INSERT may name a table in Spark's own catalog that Hive reads.
+
+    Its query is not analysed.
+    """
+    target = plan.table()
+    if _kind(target) != "UnresolvedRelation":
+        return True
+    *schema, table = [str(part) for part in each(target.multipartIdentifier())]
+    if len(schema) == 2 and schema[0].lower() != _own_catalog(session):
+        return False
+    found = table_metadata(session, schema[-1], table) if schema else None
+    return found is None or _format(found) in _FORMATS
 
 
 def _format(table: CatalogTable) -> str:
