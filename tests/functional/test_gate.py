@@ -282,3 +282,20 @@ def test_its_error_is_one_of_the_library(session):
         session.sql("select * from gated.acid")
     with pytest.raises(PySparkException), raw_tables_refused():
         session.sql("select * from gated.nothing")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select * from gated.acid",
+        "select * from gated.stored",
+        "select * from gated.plain where id in (select id from gated.acid)",
+        "insert into gated.plain select id from gated.acid",
+    ],
+)
+def test_a_missing_gate_is_noticed(session, sql):
+    """Spark alone shows no row, and writes none. So these tests fail without the gate."""
+    with ungated(session):
+        assert session.sql(sql).collect() == []
+        with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+            test_statements(session, sql)

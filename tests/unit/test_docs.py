@@ -131,6 +131,18 @@ def test_a_command_exists(command: str) -> None:
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("command", [it for it in commands() if " pip install " in it])
+def test_a_line_that_installs_brings_no_package_that_needs_github(command: str) -> None:
+    """The build of dbt-core 1.12.1 and later does, by `dbt-core-experimental-parser`."""
+    _, _, packages = command.partition(" pip install ")
+    named = set(shlex.split(packages))
+    if "." in named:
+        parser = "dbt-core-experimental-parser==2.0.0a4"
+        assert "dbt-core==1.11.*" in named or {"dbt-core==1.12.0", parser} <= named
+    else:
+        assert named == {"./hiveacid", "pyspark==4.1.*"}
+
+
 def links() -> list[tuple[Path, str]]:
     """Return every link of a document to another one or to a part of itself."""
     return [
