@@ -27,6 +27,7 @@ from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.hive.jars import say
 from integration.support.hive.server import running_or_own
 from integration.support.incremental import Incremental
+from integration.support.local_files import without_chmod
 from integration.support.metastore import assert_nothing_held
 from integration.support.spark_packages import (
     avro_jars,
@@ -191,7 +192,7 @@ def spark(hive: HiveServer) -> Iterator[SparkSession]:
     It has the module for Avro, and a catalog that is Hive's metastore; Delta and Iceberg where the
     line of Spark has them (`hiveacid/spark_versions.py`).
     """
-    settings = {**spark_settings(hive, lasting_jvm()), **delta_settings(say)}
+    settings = {**spark_settings(hive, lasting_jvm()), **without_chmod(), **delta_settings(say)}
     settings["spark.driver.memory"] = LASTING_MEMORY
     settings |= iceberg_settings(hive.work / "lake")
     jars = [settings.get("spark.jars"), *map(str, [*avro_jars(say), *iceberg_jars(say)])]

@@ -18,6 +18,7 @@ from dbt_common.events.base_types import EventMsg
 from integration.support.class_archives import SPARK_ARCHIVE, archive_options, quoted_options
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.hive.java import QUICK_START
+from integration.support.local_files import without_chmod
 
 HAS_FUNCTIONS = hasattr(nodes, "FunctionNode")
 """Whether this dbt-core makes functions. 1.10 does not, and cannot import dbt's suites of them."""
@@ -189,7 +190,7 @@ class DbtProject(DbtDirectory):
         """
         super().__init__(path)
         self.database = database
-        settings = spark_settings(hive) if compiled else {**spark_settings(hive), **SMALL}
+        settings = {**spark_settings(hive), **without_chmod(), **({} if compiled else SMALL)}
         target = {
             "type": "hiveacid",
             "method": "session",

@@ -18,6 +18,7 @@ from dbt.adapters.hiveacid.spark.driver import root_session
 from hiveacid.metastore import thrift
 from integration.support.dbt_project import LASTING_MEMORY, SMALL, lasting_jvm
 from integration.support.hive.jars import say
+from integration.support.local_files import without_chmod
 from integration.support.spark_packages import delta_settings, iceberg_jars, iceberg_settings
 from tests.unit.metastore.thrift_server import ThriftServer
 
@@ -58,6 +59,7 @@ def spark_parameters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str 
             "-Dderby.language.statementCacheSize=1000"
         ),
         "spark.ui.enabled": False,
+        **without_chmod(),
         **SMALL,
         "spark.sql.warehouse.dir": f"{home}/warehouse",
         "spark.hadoop.javax.jdo.option.ConnectionURL": (

@@ -1,4 +1,4 @@
-"""What a test's Hive is told: the settings a test may choose, and the hive-site.xml they become."""
+"""Settings that a test may choose for its Hive, and the hive-site.xml that they become."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import escape
+
+BARE_LOCAL = "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem"
+"""A file system of local files. Hadoop's own starts a process, `chmod`, for each file that it
+makes: it has no native library here."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +51,7 @@ def site_properties(
     properties = {
         # One process, local files, no cluster.
         "fs.defaultFS": "file:///",
-        # Hadoop's own starts a process, `chmod`, for each file that it makes: it has no native
-        # library here.
-        "fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
+        "fs.file.impl": BARE_LOCAL,
         "hadoop.tmp.dir": f"{scratch}/hadoop",
         "hive.execution.engine": "mr",
         "mapreduce.framework.name": "local",
