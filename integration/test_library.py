@@ -202,8 +202,8 @@ def test_earlier_instants(shop: HiveClient, plain_spark: PlainSpark) -> None:
     ]
 
 
-def test_a_table_is_checked(shop: HiveClient, plain_spark: PlainSpark) -> None:
-    printed = plain_spark.run("check_orders")
+def test_a_table_is_checked(shop: HiveClient, hive: HiveServer, spark: SparkSession) -> None:
+    printed = run_here("check_orders", hive)
     assert "rows: 5 in the files" in printed and "every check passed" in printed
 
 
