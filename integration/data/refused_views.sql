@@ -149,6 +149,17 @@ SELECT sum(amount * (1.5 + 1.5)) AS x FROM orders;
 -- reason: as text Hive shows the sum or choice without its zeros at the end
 SELECT concat(amount + cast(3 AS decimal(10,4)), '') AS x FROM orders;
 
+-- name: fixed_longer_constant
+-- reason: as text Hive shows the sum or choice without its zeros at the end
+SELECT concat(o.amount + o.k, '') AS x
+  FROM (SELECT amount, cast(id AS decimal(10,4)) AS k FROM orders) o WHERE o.k = 3;
+
+-- name: longer_constant_of_unions
+-- reason: as text Hive shows the sum or choice without its zeros at the end
+SELECT concat(u.amount + u.k, '') AS x
+  FROM (SELECT amount, cast(3 AS decimal(10,4)) AS k FROM orders
+    UNION ALL SELECT amount, cast(3 AS decimal(10,4)) AS k FROM flat) u;
+
 -- name: longer_choice
 -- reason: as text Hive shows the sum or choice without its zeros at the end
 SELECT concat(coalesce(amount, cast(0 AS decimal(10,4))), '') AS x FROM orders;

@@ -1,4 +1,4 @@
-"""Views of Hive's on a local Spark: casts and types, and a view that Spark's catalog lacks."""
+"""Hive views on a local Spark: casts and types, and a view that Spark's catalog lacks."""
 
 import datetime as dt
 from decimal import Decimal
@@ -418,6 +418,88 @@ def test_a_column_that_is_no_constant_in_every_row_is_none_in_hive_3(session):
     rows_of_a_partition = f"select *, 3 as day from ({ROWS})"
     frame, _ = shown(session, "select x from shop.v", HIVE_3, rows_of_a_partition, v=view)
     assert len(frame.collect()) == 2
+
+
+#: Queries with a column that is a constant because of a condition or in each part of a UNION.
+FIXED = {
+    "=": "SELECT q.n / q.id AS x FROM shop.orders q WHERE q.id = 1",
+    "= to a text": "SELECT q.n / q.id AS x FROM shop.orders q WHERE '1' = q.id",
+    "<=>": "SELECT q.n / q.id AS x FROM shop.orders q WHERE q.id <=> 1",
+    "IN": "SELECT q.n / q.id AS x FROM shop.orders q WHERE q.id IN (1)",
+    "NOT <>": "SELECT q.n / q.id AS x FROM shop.orders q WHERE NOT (q.id <> 1) AND q.n > 0",
+    "a cast": "SELECT q.n / q.id AS x FROM shop.orders q WHERE cast(q.id AS bigint) = 1",
+    "the dividend": "SELECT q.id / q.n AS x FROM shop.orders q WHERE q.id = 1",
+    "above": "SELECT q.n / q.k AS x FROM "
+    "(SELECT p.n, p.id AS k FROM shop.orders p WHERE p.id = 1) q",
+    "below": "SELECT q.x FROM (SELECT p.n / p.id AS x, p.id AS k FROM shop.orders p) q "
+    "WHERE q.k = 1",
+    "in a view": "SELECT b.x FROM shop.below b WHERE b.k = 1",
+    "HAVING": "SELECT sum(q.n) / q.id AS x FROM shop.orders q GROUP BY q.id HAVING q.id = 1",
+    "an aggregate": "SELECT q.n / q.k AS x FROM "
+    "(SELECT p.n, max(p.id) AS k FROM shop.orders p GROUP BY p.n) q WHERE q.k = 1",
+    "a join": "SELECT p.n / q.id AS x FROM shop.orders p JOIN shop.orders q "
+    "ON p.n = q.n AND q.id = 1",
+    "equal in a join": "SELECT p.n / p.id AS x FROM shop.orders p JOIN shop.orders q "
+    "ON p.id = q.id WHERE q.id = 1",
+    "a left join": "SELECT p.n / q.id AS x FROM shop.orders p LEFT JOIN shop.orders q "
+    "ON p.id = q.id WHERE q.id = 1",
+    "UNION ALL": "SELECT q.n / q.k AS x FROM (SELECT p.n, 3 AS k FROM shop.orders p "
+    "UNION ALL SELECT p.n, 3 AS k FROM shop.orders p) q",
+    "UNION ALL of conditions": "SELECT q.n / q.id AS x FROM (SELECT p.n, p.id FROM shop.orders p "
+    "WHERE p.id = 1 UNION ALL SELECT p.n, p.id FROM shop.orders p WHERE p.id = 1) q",
+}
+NOT_FIXED = {
+    "a range": "SELECT q.n / q.id AS x FROM shop.orders q WHERE q.id >= 1 AND q.id < 2",
+    "IN": "SELECT q.n / q.id AS x FROM shop.orders q WHERE q.id IN (1, 2)",
+    "OR": "SELECT q.n / q.id AS x FROM shop.orders q WHERE q.id = 1 OR q.id = 2",
+    "CASE": "SELECT CASE WHEN q.id = 1 THEN q.n / q.id ELSE q.n END AS x FROM shop.orders q",
+    "a left join": "SELECT p.n / q.id AS x FROM shop.orders p LEFT JOIN shop.orders q "
+    "ON p.id = q.id AND q.id = 1 WHERE p.n > 0",
+    "the right of a left join": "SELECT p.n / q.id AS x FROM shop.orders p LEFT JOIN "
+    "(SELECT * FROM shop.orders WHERE id = 1) q ON p.id = q.id WHERE p.n > 0",
+    "UNION ALL": "SELECT q.n / q.k AS x FROM (SELECT p.n, 3 AS k FROM shop.orders p "
+    "UNION ALL SELECT p.n, 4 AS k FROM shop.orders p) q",
+    "another column": "SELECT q.n / q.id AS x FROM shop.orders q WHERE q.d = 2.5D AND q.b",
+}
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_a_column_with_a_fixed_value_is_a_constant_where_hive_3_divides(session, name):
+    """Each was compared in Hive 3.1.3, which has fewer digits, and in Hive 4.0.1, as Spark."""
+    below = ("SELECT p.n / p.id AS x, p.id AS k FROM shop.orders p", "x decimal(1,0)", "k int")
+    above = (FIXED[name], "x decimal(1,0)")
+    with pytest.raises(UnreadableTableError, match="Hive 3 treats it as a decimal"):
+        shown(session, "select x from shop.v", HIVE_3, below=below, v=above)
+    frame, _ = shown(session, "select x from shop.v", HIVE_4, below=below, v=above)
+    assert frame.collect() != []
+
+
+@pytest.mark.parametrize("name", NOT_FIXED)
+def test_other_columns_are_divided_by_in_hive_3(session, name):
+    view = (NOT_FIXED[name], "x decimal(1,0)")
+    frame, _ = shown(session, "select x from shop.v", HIVE_3, v=view)
+    assert frame.collect() != []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT concat({}, '') AS x FROM (SELECT p.n, cast(p.id AS decimal(10,4)) AS k "
+        "FROM shop.orders p) q WHERE q.k = {}",
+        "SELECT concat({}, '') AS x FROM (SELECT p.n, cast(1 AS decimal(10,4)) AS k "
+        "FROM shop.orders p UNION ALL SELECT p.n, cast({} AS decimal(10,4)) AS k "
+        "FROM shop.orders p) q",
+    ],
+)
+@pytest.mark.parametrize("calculation", ["q.n + q.k", "coalesce(q.n, q.k)"])
+def test_a_column_with_a_fixed_value_is_a_constant_in_texts_of_hive_4(session, query, calculation):
+    view = (query.format(calculation, "1"), "x string")
+    with pytest.raises(UnreadableTableError, match="as text Hive shows the sum or choice without"):
+        shown(session, "select x from shop.v", v=view)
+    if "UNION" in query:
+        view = (query.format(calculation, "2"), "x string")
+        frame, _ = shown(session, "select x from shop.v", v=view)
+        assert frame.collect() != []
 
 
 def test_old_days_of_hive_3_fail(session):

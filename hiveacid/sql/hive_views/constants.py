@@ -1,8 +1,8 @@
 """Constants in the decimal calculations of a Hive view.
 
 The type of a decimal calculation follows from the types of its operands, and the scale of a
-division from the precision of the divisor. Hive treats some constants as decimals of other types
-than the query says:
+division from the precision of the divisor. Hive treats some constants, and columns that are
+constants (`constant_columns`), as decimals of other types than the query says:
 
 - Hive 3 takes the digits of a constant's value, whatever type the query casts it to:
   `x / cast(3 as decimal(20,10))` has the scale of `x / 3` there.
@@ -18,16 +18,18 @@ from typing import Any
 
 from pyspark import SparkContext
 
-from hiveacid.jvm.bulk import parameter_types
 from hiveacid.jvm.errors import JAVA_ERRORS
 from hiveacid.jvm.java_types import Expression, LogicalPlan
-from hiveacid.jvm.plans import kind_of, replaced
+from hiveacid.jvm.plans import kind_of
 from hiveacid.jvm.py4j import each, java
+from hiveacid.sql.hive_views.constant_columns import (
+    is_table_or_view,
+    is_view,
+    with_constant_columns,
+)
 from hiveacid.sql.hive_views.refusals import DiffersError
 
 _CATALYST = "org.apache.spark.sql.catalyst"
-_INLINE = f"{_CATALYST}.optimizer.InlineCTE"
-
 _SIGNS = frozenset({"UnaryMinus", "UnaryPositive"})
 _BINARY = frozenset("Add Divide Multiply Remainder Subtract".split())
 _ARITHMETIC = frozenset(
@@ -41,12 +43,6 @@ _DIGITS_OF_LONG = 18
 
 _LONGEST = frozenset("Add CaseWhen Coalesce Greatest If Least Subtract".split())
 """Kinds of expressions with as many digits behind the point as the longest of their operands."""
-
-
-def mark_view(context: SparkContext, shown: LogicalPlan) -> LogicalPlan:
-    """Mark the plan of a Hive view: its constants are constants of the queries that read it."""
-    shown.setTagValue(_tag(context), True)
-    return shown
 
 
 def check_constants(context: SparkContext, plan: LogicalPlan, *, is_hive_3: bool) -> None:
@@ -70,10 +66,10 @@ def check_constants(context: SparkContext, plan: LogicalPlan, *, is_hive_3: bool
         for node, _ in _nodes(context, plan, arithmetic):
             _refuse_whole_numbers(node, written)
     columns = {str(column.exprId()) for column in each(plan.output())}
-    for query in _with_constants_of_inner_queries(context, plan):
+    for query in with_constant_columns(context, plan):
         for node, _ in _nodes(context, query, cast, in_views=True) if has_text else ():
             _refuse_longer_constant(node, written)
-        for node, parent in _nodes(context, query, arithmetic):
+        for node, parent in _nodes(context, query, arithmetic, in_views=is_hive_3):
             if is_hive_3:
                 _refuse_other_digits(node, written)
                 continue
@@ -91,7 +87,6 @@ def _nodes(
     `in_views`. At the top the expression around it is the expression itself.
     """
     inner = java(context, f"{_CATALYST}.trees.TreePattern").PLAN_EXPRESSION()
-    tag = _tag(context)
 
     def in_expression(
         node: Expression, parent: Expression
@@ -105,7 +100,7 @@ def _nodes(
         has_inner = node.containsPattern(inner)
         if not has_inner and not node.containsPattern(pattern):
             return
-        if _is_table_or_view(node) and not (in_views and node.getTagValue(tag).isDefined()):
+        if is_table_or_view(node) and not (in_views and is_view(context, node)):
             return
         for expression in each(node.expressions()):
             yield from in_expression(expression, expression)
@@ -271,41 +266,6 @@ def _value(constant: Expression) -> Any:
         ) from error
 
 
-def _with_constants_of_inner_queries(
-    context: SparkContext, plan: LogicalPlan
-) -> Iterator[LogicalPlan]:
-    """Yield a query and its subqueries, with constants for columns of inner queries, as in Hive."""
-    barrier = java(context, f"{_CATALYST}.plans.logical.ReturnAnswer")
-    tables = [(table, barrier(table)) for table in _tables(context, plan)]
-    flags = [True, *(False for _ in parameter_types(context, _INLINE, "copy")[1:])]
-    inlined = java(context, _INLINE)(*flags).apply(replaced(context, plan, tables))
-    rules = (f"{_CATALYST}.optimizer.{it}$" for it in ("ReplaceExpressions", "FoldablePropagation"))
-    replacement, rule = (getattr(java(context, it), "MODULE$") for it in rules)
-    for query in (inlined, *each(inlined.subqueriesAll())):
-        # Before its replacement a call of NVL is no constant in Spark.
-        before = replacement.apply(query)
-        # Once for each query on the way that renames the column.
-        while not (after := rule.apply(before)).fastEquals(before):
-            before = after
-        yield LogicalPlan(after)
-
-
-def _tables(context: SparkContext, plan: LogicalPlan) -> Iterator[LogicalPlan]:
-    """Yield the tables that a query reads, also behind views.
-
-    The key of a single partition is a constant in the plan of a table, and none in Hive.
-    """
-    if _is_table_or_view(plan) and plan.getTagValue(_tag(context)).isEmpty():
-        yield plan
-        return
-    for child in (*each(plan.children()), *each(plan.subqueries())):
-        yield from _tables(context, child)
-
-
-def _is_table_or_view(plan: LogicalPlan) -> bool:
-    return kind_of(plan) == "SubqueryAlias" and not plan.identifier().qualifier().isEmpty()
-
-
 def _is_text(node: Expression) -> bool:
     is_text = kind_of(node) == "Cast" and node.dataType().catalogString() == "string"
     return is_text and _is_decimal(node.child())
@@ -313,7 +273,3 @@ def _is_text(node: Expression) -> bool:
 
 def _is_decimal(node: Expression) -> bool:
     return str(node.dataType().catalogString()).startswith("decimal")
-
-
-def _tag(context: SparkContext) -> Any:
-    return java(context, f"{_CATALYST}.trees.TreeNodeTag")("hiveacid.view")

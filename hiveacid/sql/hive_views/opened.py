@@ -12,7 +12,7 @@ from hiveacid.metastore.models import HiveSql, HiveView
 from hiveacid.sql.catalog import SESSION_CATALOG
 from hiveacid.sql.hive_views.casts import with_hives_casts
 from hiveacid.sql.hive_views.columns import as_declared
-from hiveacid.sql.hive_views.constants import mark_view
+from hiveacid.sql.hive_views.constant_columns import mark_view
 from hiveacid.sql.hive_views.refusals import DiffersError, refusal, warn_of_release
 from hiveacid.sql.statement import Statement
 
