@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Literal
 
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from hiveacid.api import InitiallyKnown, InitialTables, Snapshot
 from hiveacid.arguments import (
@@ -29,7 +31,8 @@ from hiveacid.snapshots.locks import LockWait
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import SnapshotSettings
 from hiveacid.snapshots.transaction import Transaction as MetastoreTransaction
-from hiveacid.writer.publication import publish
+from hiveacid.writer.creation import Created, TableLayout, as_names, new_table, schema_of
+from hiveacid.writer.publication import create_and_publish, publish
 from hiveacid.writer.writes import Writes
 
 
@@ -118,6 +121,69 @@ class Transaction(Snapshot):
         super().__enter__()
         return self
 
+    def create(
+        self,
+        name: str | TableName,
+        schema: StructType | str,
+        *,
+        partitioned_by: str | Iterable[str] = (),
+        clustered_by: str | Iterable[str] = (),
+        buckets: int | None = None,
+        kind: Literal["full", "insert_only"] = "full",
+        file_format: Literal["orc", "parquet"] = "orc",
+        comment: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        if_not_exists: bool = False,
+    ) -> bool:
+        """Create a transactional table, and return whether it will be created.
+
+        The table is made when the block ends, just before its rows become visible, and dropped
+        again if they cannot. `append` and `overwrite` of the same block write into it::
+
+            transaction.create(
+                "marts.orders",
+                orders.schema,
+                partitioned_by="country",
+                clustered_by="id",
+                buckets=4,
+                comment="Orders by country",
+            )
+            transaction.append("marts.orders", orders)
+
+        Args:
+            schema: all columns, as a `StructType` or Spark's DDL. `COMMENT` of DDL, or `comment` of
+                a field's metadata, becomes the comment of a column.
+            partitioned_by: the columns whose values make partitions; they become the last ones.
+            clustered_by: the columns whose values are hashed into `buckets` files.
+            buckets: the number of buckets.
+            kind: "full" tables can be updated and deleted from, "insert_only" ones only grow or are
+                overwritten.
+            file_format: "parquet" only with `kind="insert_only"`.
+            properties: more table properties (TBLPROPERTIES).
+            if_not_exists: keep a table that exists as it is, and return False.
+
+        Raises:
+            InvalidSettingError: arguments contradict each other.
+            UnwritableTableError: there is such a table, or Hive has no type for a column.
+        """
+        layout = TableLayout(
+            as_names(partitioned_by),
+            as_names(clustered_by),
+            buckets,
+            kind,
+            file_format,
+            comment,
+            properties,
+        )
+        columns = schema_of(schema)
+        table = new_table(table_name(name), columns, layout, self._owner())
+        return self._writes.create(table, if_not_exists=if_not_exists)
+
+    def _owner(self) -> str:
+        """Return the user's short name, as Hive has it in the owner of a table."""
+        user = self._client.known_user() or self._engine.requester().user
+        return re.split("[/@]", user)[0]
+
     def append(self, name: str | TableName, rows: DataFrame) -> None:
         """Add rows to a table.
 
@@ -202,12 +268,21 @@ class Transaction(Snapshot):
         try:
             # The locks of the reads end here: the lock of an overwrite would wait for them.
             super().__exit__(kind, error, trace)
-            if kind is None and (tables := self._writes.tables):
-                limit = LockWait(self._settings.lock_timeout, lambda: None)
-                publish(self._spark, tables, limit, self._open_writer)
+            if kind is None:
+                self._publish()
         finally:
             self._writes.discard()
             self._client.close()
+
+    def _publish(self) -> None:
+        tables, new_tables = self._writes.tables, self._writes.new_tables
+        limit = LockWait(self._settings.lock_timeout, lambda: None)
+
+        def publish_all() -> None:
+            if tables:
+                publish(self._spark, tables, limit, self._open_writer)
+
+        create_and_publish(Created(self._client), new_tables, publish_all)
 
     def _open_writer(self) -> MetastoreTransaction:
         settings = replace(self._settings, read_only=False)

@@ -29,6 +29,7 @@ from integration.support.hive.server import running_or_own
 from integration.support.incremental import Incremental
 from integration.support.local_files import without_chmod
 from integration.support.metastore import assert_nothing_held
+from integration.support.shop import Shop
 from integration.support.spark_packages import (
     avro_jars,
     delta_settings,
@@ -216,6 +217,17 @@ def differential(
 def dbt_project(tmp_path: Path, hive: HiveServer, database: str, spark: SparkSession) -> DbtProject:
     """An empty dbt project on the test's database; its commands run on the shared Spark."""
     return DbtProject(tmp_path / "project", hive, database)
+
+
+@pytest.fixture
+def shop(
+    hive: HiveServer, hive_client: HiveClient, spark: SparkSession, database: str
+) -> Iterator[Shop]:
+    """The tables of a test. No lock and no stage is left."""
+    yield Shop(hive, hive_client, spark, database)
+    assert_nothing_held(hive_client, database)
+    stages = list(Path(hive.warehouse).glob(f"{database}.db/**/.hiveacid_stage_*"))
+    assert not stages
 
 
 @pytest.fixture

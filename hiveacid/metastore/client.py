@@ -54,7 +54,7 @@ _PROCESSOR_CAPABILITIES = [
     "HIVESQL",
     "SPARKSQL",
 ]
-_PROCESSOR_IDENTIFIER = "hiveacid"
+PROCESSOR_IDENTIFIER = "hiveacid"
 
 
 class MetastoreClient:
@@ -180,7 +180,7 @@ class MetastoreClient:
                 tblNames=[name.table for name in group],
                 capabilities=_CAPABILITIES,
                 processorCapabilities=_PROCESSOR_CAPABILITIES,
-                processorIdentifier=_PROCESSOR_IDENTIFIER,
+                processorIdentifier=PROCESSOR_IDENTIFIER,
             )
             for thrift_table in self._channel.repeatable(
                 "get_table_objects_by_name_req",
@@ -536,7 +536,7 @@ def table_request(
         tblName=name.table,
         capabilities=_CAPABILITIES,
         processorCapabilities=list(processor_capabilities),
-        processorIdentifier=_PROCESSOR_IDENTIFIER,
+        processorIdentifier=PROCESSOR_IDENTIFIER,
     )
 
 

@@ -61,6 +61,10 @@ class RawStruct:
         """Return the list of structs in a field; empty if the field is not set."""
         return list(self.fields[number][1][1]) if number in self.fields else []
 
+    def text(self, number: int) -> str:
+        """Return the text in a field; empty if the field is not set."""
+        return self.fields[number][1].decode() if number in self.fields else ""
+
     def texts(self, number: int) -> dict[str, str]:
         """Return the map of texts in a field; empty if the field is not set."""
         if number not in self.fields:

@@ -12,8 +12,14 @@ from hmsclient.genthrift.hive_metastore import ttypes
 from thrift.Thrift import TType
 
 from hiveacid.metastore import conversion, thrift
-from hiveacid.metastore.client import PARTITION_BATCH, MetastoreClient, table_request
-from hiveacid.metastore.models import LockResponse, LockType, TableName
+from hiveacid.metastore.client import (
+    PARTITION_BATCH,
+    PROCESSOR_IDENTIFIER,
+    MetastoreClient,
+    table_request,
+)
+from hiveacid.metastore.models import LockResponse, LockType, Table, TableName
+from hiveacid.metastore.new_tables import table_struct
 from hiveacid.metastore.raw_structs import RawStruct
 from hiveacid.metastore.thrift import Call, Struct, ThriftMetastore
 
@@ -36,6 +42,8 @@ _CAPABILITIES = [
 
 _TABLE_PARAMETERS, _TABLE_WRITE_ID, _TABLE_STORAGE = 9, 19, 7
 _PARTITION_PARAMETERS, _PARTITION_WRITE_ID = 7, 10
+_LOCATION, _MANAGED_LOCATION = 3, 10
+"""Fields of a database."""
 
 
 class Operation(Enum):
@@ -96,6 +104,34 @@ class WritingClient(MetastoreClient):
                 f"table {', '.join(str(lock.name) for lock in locks)} in transaction {txn_id}",
                 lambda calls: calls.lock(request),
             )
+        )
+
+    def get_managed_location(self, database: str) -> str:
+        """Return the directory where a database's managed tables are made, or its other one.
+
+        Raises `MetastoreError` if there is no such database.
+        """
+        found = self._channel.repeatable(
+            "get_database",
+            f"database {database}",
+            lambda calls: calls.invoke(_GET_DATABASE, name=database),
+        )
+        return found.text(_MANAGED_LOCATION) or found.text(_LOCATION)
+
+    def create_table(self, table: Table) -> None:
+        """Create a table where the metastore wants it: its own location is not looked at."""
+        request = RawStruct()
+        request.set_struct(1, table_struct(table))
+        request.set_text_list(9, _CAPABILITIES)
+        request.set_text(10, PROCESSOR_IDENTIFIER)
+        self._send("create_table_req", table.name, request, _CREATE_TABLE)
+
+    def drop_table(self, name: TableName) -> None:
+        """Drop a table with its files."""
+        self._channel.once(
+            "drop_table",
+            f"table {name}",
+            lambda calls: calls.drop_table(name.database, name.table, True),
         )
 
     def reallocate_write_id(self, txn_id: int, name: TableName) -> int:
@@ -279,6 +315,12 @@ class _AddDynamicPartitions(Struct):
     )
 
 
+class _NameArguments(Struct):
+    """Arguments of a call whose only one is a name."""
+
+    thrift_spec = thrift.spec((1, TType.STRING, "name", "UTF8", None))
+
+
 class _RawArguments(Struct):
     """Arguments of a call whose only one is a `RawStruct`, in field 1."""
 
@@ -324,6 +366,8 @@ _REALLOCATE = _plain_call(
 )
 _COMMIT = _plain_call("commit_txn", _CommitRequest, None)
 _ADD_DYNAMIC_PARTITIONS = _plain_call("add_dynamic_partitions", _AddDynamicPartitions, None)
+_CREATE_TABLE = Call("create_table_req", _RawArguments, _NoResult)
+_GET_DATABASE = Call("get_database", _NameArguments, _RawResult)
 _GET_TABLE = Call("get_table_req", thrift.GET_TABLE_REQ.arguments, _RawResult)
 _GET_PARTITIONS = Call("get_partitions_by_names", thrift.GetPartitionsByNamesArguments, _RawResult)
 _ADD_PARTITIONS = Call("add_partitions_req", _RawArguments, _RawResult)

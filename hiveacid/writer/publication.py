@@ -28,6 +28,7 @@ from hiveacid.metastore.writing_client import NewPartition, WriteLock, WritingCl
 from hiveacid.snapshots.locks import READERS_TURN, LockWait, acquire_to_write
 from hiveacid.snapshots.transaction import Transaction
 from hiveacid.writer.conflicts import check_tables, check_unchanged, is_overtaken
+from hiveacid.writer.creation import Created
 from hiveacid.writer.files import Files
 from hiveacid.writer.layout import Kind, StagedDirectory, partition_values
 from hiveacid.writer.stage import stage_deletes
@@ -39,6 +40,22 @@ _TRUNCATED = b'{"thisFileVersion":"0","dataFormat":"truncated"}'
 
 _BETWEEN_COMMITS = 5.0
 """Seconds between two requests to commit that get no answer."""
+
+
+def create_and_publish(
+    created: Created, new_tables: Sequence[TableWrites], publish_all: Callable[[], None]
+) -> None:
+    """Create tables, and publish; drop the tables again if nothing was published.
+
+    Hive's DDL is no part of a transaction: for a moment the tables are there without rows.
+    """
+    try:
+        for table in new_tables:
+            table.target = created.create(table.target)
+        publish_all()
+    except BaseException:
+        created.drop()
+        raise
 
 
 def publish(

@@ -11,7 +11,7 @@ from hiveacid.metastore.models import Partition, ServerInfo, Table, partition_na
 from hiveacid.reader.columns import TableColumns, table_columns
 
 _ORC, _PARQUET = "orc", "parquet"
-_FORMATS = {
+FORMATS = {
     "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat": _ORC,
     "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat": _PARQUET,
 }
@@ -55,7 +55,7 @@ class Target:
             )
         keys = [key.name for key in table.partition_keys]
         by_name = {partition_name(keys, it.values): it for it in partitions}
-        file_format = _FORMATS[table.storage.input_format or ""]
+        file_format = FORMATS[table.storage.input_format or ""]
         return cls(table, table_columns(table), by_name, file_format)
 
     @property
@@ -86,6 +86,10 @@ class Target:
         """Whether rows and row ids for this table fit another look at it: no DDL came between."""
         return _shape(self.table) == _shape(other.table)
 
+    def fits(self, created: Target) -> bool:
+        """Whether rows for this table, which was planned, fit the table that was created."""
+        return _form(self.table) == _form(created.table)
+
     def location_of(self, partition: str) -> str:
         """Return the directory of a partition, existing or new; the table's for an empty name."""
         if not partition:
@@ -95,16 +99,20 @@ class Target:
 
 
 def _shape(table: Table) -> tuple[object, ...]:
+    return (table.id, table.create_time, table.storage.location, *_form(table))
+
+
+def _form(table: Table) -> tuple[object, ...]:
     storage = table.storage
     return (
-        table.id,
-        table.create_time,
-        storage.location,
+        table.table_type,
         [(it.name, it.type) for it in storage.columns],
         [(it.name, it.type) for it in table.partition_keys],
         storage.input_format,
         storage.serde,
         storage.num_buckets,
+        storage.bucket_columns,
+        table.is_transactional,
         table.is_full_acid,
     )
 
@@ -116,7 +124,7 @@ def _reason_against(table: Table, server: ServerInfo) -> str | None:
         return f"writes have been compared with Hive 4 only, and the metastore is {server.version}"
     if table.is_bucketed:
         return "it is bucketed (CLUSTERED BY), and Spark does not know Hive's hash"
-    file_format = _FORMATS.get(table.storage.input_format or "")
+    file_format = FORMATS.get(table.storage.input_format or "")
     if file_format is None or (table.is_full_acid and file_format is not _ORC):
         return f"its format ({table.storage.input_format}) is not written"
     for column in table.storage.columns:

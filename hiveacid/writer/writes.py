@@ -19,7 +19,7 @@ from hiveacid.errors import (
     UnwritableTableError,
 )
 from hiveacid.formatting import quoted
-from hiveacid.metastore.models import LockType, ServerInfo, TableName
+from hiveacid.metastore.models import LockType, ServerInfo, Table, TableName
 from hiveacid.metastore.writing_client import Operation, WritingClient
 from hiveacid.reader.ansi_mode import casts_as_hive
 from hiveacid.reader.deletes import ROW_ID
@@ -27,6 +27,7 @@ from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.read import rows_with_ids
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import Transaction
+from hiveacid.writer.creation import already_exists, exists
 from hiveacid.writer.files import Files
 from hiveacid.writer.layout import STAGE_PREFIX, Kind, StagedDirectory
 from hiveacid.writer.rows import fit
@@ -70,6 +71,7 @@ class TableWrites:
         empties: whether partitions without staged rows lose theirs.
         read: the table as the transaction has read it, if what is written depends on it.
         tolerates_inserts: whether rows that others add after the read change nothing.
+        is_new: whether the table is to be created before it is written.
         write_id: None until it is allocated.
     """
 
@@ -82,6 +84,7 @@ class TableWrites:
     empties: bool = False
     read: PinnedTable | None = None
     tolerates_inserts: bool = True
+    is_new: bool = False
     write_id: int | None = None
     statements: int = 0
 
@@ -114,6 +117,7 @@ class Writes:
         self._reads = reads
         self._footers = footers
         self._tables: dict[TableName, TableWrites] = {}
+        self._new: dict[TableName, TableWrites] = {}
         self._spark: SparkSession | None = None
         self._lock = threading.RLock()
         self._failed: TableName | None = None
@@ -133,6 +137,30 @@ class Writes:
                 code="HIVEACID_WRITE_INCOMPLETE",
             )
         return [self._tables[name] for name in sorted(self._tables)]
+
+    @property
+    def new_tables(self) -> list[TableWrites]:
+        """The tables to create, with rows or without."""
+        return list(self._new.values())
+
+    def create(self, table: Table, *, if_not_exists: bool) -> bool:
+        """Plan a table; return False if there is such a table, and that is no error.
+
+        Raises:
+            UnwritableTableError: there is such a table, or its rows could not be written.
+        """
+        with self._lock:
+            name = table.name
+            transaction = self._reads.transaction()
+            database = self._client.get_managed_location(name.database).rstrip("/")
+            if name in self._new or exists(self._client, name):
+                if if_not_exists:
+                    return False
+                raise already_exists(name)
+            target = Target.of(table, (), transaction.server)
+            stage = f"{database}/{STAGE_PREFIX}{transaction.id}_{name.table}"
+            self._new[name] = TableWrites(target, Operation.INSERT, stage, is_new=True)
+            return True
 
     def append(self, name: TableName, frame: DataFrame) -> None:
         """Stage rows to add."""
@@ -248,6 +276,11 @@ class Writes:
         full_acid: bool = False,
     ) -> TableWrites:
         transaction = self._reads.transaction()
+        new = self._new.get(name)
+        if new is not None and name not in self._tables and not full_acid:
+            self._spark, new.operation = spark, operation
+            self._tables[name] = new
+            return new
         known = self._tables.get(name)
         if known is not None:
             if alone or known.operation is not Operation.INSERT:
