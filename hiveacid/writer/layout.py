@@ -52,9 +52,13 @@ def task_of(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def raw_name(number: int) -> str:
-    """Return the name of a file without ACID columns: Hive finds its row ids by it."""
-    return f"{_checked(number):06d}_0"
+def raw_name(number: int, is_full_acid: bool) -> str:
+    """Return the name of a file without ACID columns.
+
+    In a full-ACID table Hive makes row ids of it. In an insert-only one, compactions that merge
+    files (`hive.compaction.merge.enabled`) lose files with other names.
+    """
+    return f"{_checked(number) if is_full_acid else number:06d}_0"
 
 
 def bucket_name(number: int) -> str:

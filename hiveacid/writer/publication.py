@@ -250,11 +250,12 @@ def _move(
 
 def _empty_others(spark: SparkSession, table: TableWrites) -> None:
     """Stage a base without rows for each partition that the overwrite has no rows for."""
-    if not table.empties or not table.target.keys:
+    if not table.empties:
         return
     files, written = Files(spark), {it.partition for it in table.staged}
-    for partition in sorted(table.target.partitions.keys() - written):
-        path = table.directory(f"emptied/{partition}")
+    existing = set(table.target.partitions) if table.target.keys else {""}
+    for partition in sorted(existing - written):
+        path = table.directory(f"emptied/{partition}".rstrip("/"))
         files.make_directory(path)
         files.write(f"{path}/{METADATA_FILE}", _TRUNCATED)
         table.staged.append(StagedDirectory(path, partition, Kind.BASE))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     ByteType,
+    CharType,
     DataType,
     DecimalType,
     DoubleType,
@@ -21,6 +22,7 @@ from pyspark.sql.types import (
     StructField,
     StructType,
     TimestampType,
+    VarcharType,
 )
 
 from hiveacid.errors import UnwritableRowsError
@@ -28,6 +30,7 @@ from hiveacid.formatting import quoted
 from hiveacid.metastore.models import TableName
 from hiveacid.reader.columns import TableColumns
 from hiveacid.reader.timestamps import change
+from hiveacid.reader.types import spark_type
 
 _JVM_ZONE = "java_method('java.time.ZoneId', 'systemDefault')"
 """Time zone of the JVM that evaluates the expression: the one that writes the file."""
@@ -37,13 +40,15 @@ def fit(frame: DataFrame, columns: TableColumns) -> DataFrame:
     """Return a DataFrame with the columns of the table, in its order and with its types.
 
     Columns are matched by name, in any case. A value may be converted only where no value can be
-    lost, as int to bigint.
+    lost, as int to bigint. A value of CHAR has no blanks at its end, and a value that is too long
+    for CHAR or VARCHAR is an error in the task.
 
     Raises:
         UnwritableRowsError: a column is missing, superfluous or of another type.
     """
     given = {field.name.lower(): field for field in frame.schema}
     wanted = [*columns.data, *columns.partition]
+    types = [*columns.data_types, *columns.partition_types]
     names = [field.name.lower() for field in wanted]
     if len(given) < len(frame.columns) or set(given) != set(names):
         raise UnwritableRowsError(
@@ -53,8 +58,10 @@ def fit(frame: DataFrame, columns: TableColumns) -> DataFrame:
         )
     return frame.select(
         *(
-            _converted(columns.table, given[name], field).alias(field.name)
-            for name, field in zip(names, wanted, strict=True)
+            _fitting(
+                columns.table, field, type_, _converted(columns.table, given[name], field)
+            ).alias(field.name)
+            for name, field, type_ in zip(names, wanted, types, strict=True)
         )
     )
 
@@ -69,6 +76,48 @@ def _converted(table: TableName, given: StructField, wanted: StructField) -> Col
         f" Convert it: cast({given.name} as {wanted.dataType.simpleString()}).",
         code="HIVEACID_WRITE_TYPE_DIFFERS",
     )
+
+
+def _fitting(table: TableName, field: StructField, hive_type: str, value: Column) -> Column:
+    """Return values of CHAR without blanks at their ends; those that are too long are errors."""
+
+    def fitting(text: Column, of: DataType) -> Column:
+        assert isinstance(of, CharType | VarcharType)
+        kept = F.rtrim(text) if isinstance(of, CharType) else text
+        too_long = F.concat(
+            F.lit("[HIVEACID_VALUE_TOO_LONG] "),
+            kept,
+            F.lit(
+                f" is too long for {of.typeName()}({of.length}): column {field.name} of {table}. "
+                "Cut it with left(), or widen the column in Hive (ALTER TABLE … CHANGE)."
+            ),
+        )
+        error = F.raise_error(too_long).cast("string")
+        return F.when(F.length(kept) > of.length, error).otherwise(kept)
+
+    return change(value, spark_type(hive_type, True), (CharType, VarcharType), fitting)
+
+
+def named_as_hive(frame: DataFrame, columns: TableColumns) -> DataFrame:
+    """Return rows whose values of partition columns make the directories that Hive makes.
+
+    Hive pads CHAR there. It takes NULL for true in a BOOLEAN, so that is an error in the task.
+    """
+    types = dict(zip(columns.partition.names, columns.partition_types, strict=True))
+
+    def named(name: str) -> Column:
+        value, hive_type = F.col(quoted(name)), types.get(name, "")
+        if hive_type.startswith("char("):
+            value = F.rpad(value, int(hive_type[5:-1]), " ")
+        elif hive_type == "boolean":
+            null = (
+                f"[HIVEACID_NULL_BOOLEAN_PARTITION] The partition column {name} of {columns.table} "
+                "is NULL in a row, and Hive would show true. Replace NULL by a value."
+            )
+            value = F.coalesce(value, F.raise_error(F.lit(null)).cast("boolean"))
+        return value.alias(name)
+
+    return frame.select(*map(named, frame.columns))
 
 
 _DIGITS: dict[type[DataType], int] = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 19}
@@ -137,12 +186,32 @@ def on_hives_clock(frame: DataFrame, fields: Sequence[StructField]) -> DataFrame
             .otherwise(skipped)
         )
 
+    return _with_times(frame, fields, shown)
+
+
+def without_zone(frame: DataFrame, fields: Sequence[StructField]) -> DataFrame:
+    """Return the rows with timestamps as times on the session's clock, at any depth.
+
+    In a Parquet file they are INT64, not adjusted to UTC. Hive shows such a time whatever the zone.
+    """
+
+    def local(value: Column, _: DataType) -> Column:
+        return value.cast("timestamp_ntz")
+
+    return _with_times(frame, fields, local)
+
+
+def _with_times(
+    frame: DataFrame, fields: Sequence[StructField], how: Callable[[Column, DataType], Column]
+) -> DataFrame:
+    """Change the timestamps in some columns, at any depth; the other columns stay."""
+    types = {field.name: field.dataType for field in fields}
     return frame.select(
         *(
-            change(F.col(quoted(field.name)), field.dataType, TimestampType, shown).alias(
-                field.name
-            )
-            for field in fields
+            change(F.col(quoted(name)), types[name], TimestampType, how).alias(name)
+            if name in types
+            else F.col(quoted(name))
+            for name in frame.columns
         )
     )
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import DateType
 
 from hiveacid.acid.layout import ACID_VERSION_FILE
 from hiveacid.errors import PublicationError
+from hiveacid.formatting import quoted
 from hiveacid.jvm.filesystem import list_location
 from hiveacid.reader.deletes import BUCKET, PARTITION, ROW, WRITE_ID
+from hiveacid.reader.timestamps import has
+from hiveacid.writer.buckets import BUCKET_NUMBER, with_bucket
 from hiveacid.writer.files import Files
 from hiveacid.writer.layout import (
     MOST_FILES,
@@ -20,13 +26,16 @@ from hiveacid.writer.layout import (
     raw_name,
     task_of,
 )
-from hiveacid.writer.rows import fit, on_hives_clock
+from hiveacid.writer.rows import fit, named_as_hive, on_hives_clock, without_zone
 from hiveacid.writer.target import Target
 
 _OPERATION_DELETE = 2
 """Value of the ACID column `operation` in delete events."""
 _OF_PARTITION, _OF_FILE = "partition", "file"
 """Columns of delete events that Spark makes directories of: the numbers of partition and file."""
+
+_REBASE = "spark.sql.parquet.datetimeRebaseModeInWrite"
+_lock = threading.RLock()
 
 _OPTIONS = {
     # One file a task, so that the file's number is the task's.
@@ -46,15 +55,42 @@ def stage_raw(
 ) -> list[StagedDirectory]:
     """Stage rows in the table's own columns, below `root`.
 
-    Hive makes their row ids of the directory and the file's name. Insert-only tables have no row
-    ids, and keep Spark's names.
+    Hive makes their row ids of the directory and the file's name. The files of a bucketed table
+    have the numbers of their buckets.
     """
     rows = fit(frame, target.columns)
-    if target.file_format == "orc":
-        rows = on_hives_clock(rows, [*target.columns.data, *target.columns.partition])
+    buckets = target.buckets
+    if buckets:
+        rows = with_bucket(rows, buckets, target.table.storage.num_buckets)
+    shown = on_hives_clock if target.file_format == "orc" else without_zone
+    rows = named_as_hive(shown(rows, target.columns.data.fields), target.columns)
+    if buckets:
+        return _stage_buckets(target, rows, root, kind, statement)
     _write(rows, target, root, target.keys)
-    name = raw_name if target.table.is_full_acid else None
-    return _staged(rows.sparkSession, root, kind, statement, name)
+    return _staged(rows.sparkSession, target, root, kind, statement)
+
+
+def _stage_buckets(
+    target: Target, rows: DataFrame, root: str, kind: Kind, statement: int
+) -> list[StagedDirectory]:
+    """Stage rows with a number of a bucket: one file for each bucket of a partition."""
+    directories = [*target.keys, BUCKET_NUMBER]
+    by_bucket = f"{root}_by_bucket"
+    _write(rows.repartition(*map(quoted, directories)), target, by_bucket, directories)
+    spark, files = rows.sparkSession, Files(rows.sparkSession)
+    moved: dict[str, str] = {}
+    for file in list_location(spark, by_bucket).files:
+        partition, _, number = file.relative.rpartition("/")[0].rpartition(f"{BUCKET_NUMBER}=")
+        partition = partition.rstrip("/")
+        path = f"{root}/{partition}" if partition else root
+        if path not in moved:
+            files.make_directory(path)
+            moved[path] = partition
+        new = f"{path}/{raw_name(int(number), target.table.is_full_acid)}"
+        # A second file of the bucket would take the place of the first on some file systems.
+        files.check_absent(new)
+        files.rename(file.path, new)
+    return [StagedDirectory(path, name, kind, statement) for path, name in moved.items()]
 
 
 def stage_deletes(
@@ -107,15 +143,33 @@ def _write(frame: DataFrame, target: Target, root: str, directories: Sequence[st
     writer = frame.write.format(name).mode("append").options(compression=codec, **_OPTIONS)
     if directories:
         writer = writer.partitionBy(*directories)
-    writer.save(root)
+    has_days = name == "parquet" and has(frame.schema, DateType)
+    with _days_as_hive(frame.sparkSession) if has_days else nullcontext():
+        writer.save(root)
+
+
+@contextmanager
+def _days_as_hive(spark: SparkSession) -> Iterator[None]:
+    """Make Spark write days before 1582-10-15 to Parquet by the calendar in which Hive reads them.
+
+    Spark marks the files. In such a file the reader refuses timestamps before 1900, so it is not
+    done for files without dates.
+    """
+    if spark.conf.get(_REBASE) == "LEGACY":
+        yield
+        return
+    # Another thread must not mistake our setting for the session's own.
+    with _lock:
+        before = str(spark.conf.get(_REBASE))
+        spark.conf.set(_REBASE, "LEGACY")
+        try:
+            yield
+        finally:
+            spark.conf.set(_REBASE, before)
 
 
 def _staged(
-    spark: SparkSession,
-    root: str,
-    kind: Kind,
-    statement: int,
-    name: Callable[[int], str] | None,
+    spark: SparkSession, target: Target, root: str, kind: Kind, statement: int
 ) -> list[StagedDirectory]:
     """Give Spark's files the names that Hive wants, and return their directories."""
     files, partitions = Files(spark), set()
@@ -129,8 +183,8 @@ def _staged(
                 "committed."
             )
         partitions.add(partition)
-        if name is not None:
-            files.rename(file.path, file.path.removesuffix(own) + name(task))
+        name = raw_name(task, target.table.is_full_acid)
+        files.rename(file.path, file.path.removesuffix(own) + name)
     return [
         StagedDirectory(f"{root}/{it}" if it else root, it, kind, statement)
         for it in sorted(partitions)

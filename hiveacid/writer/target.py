@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hiveacid.errors import UnwritableTableError
-from hiveacid.metastore.models import Partition, ServerInfo, Table, partition_name
+from hiveacid.metastore.models import Column, Partition, ServerInfo, Table, partition_name
 from hiveacid.reader.columns import TableColumns, table_columns
+from hiveacid.writer.buckets import is_hashed
 
 _ORC, _PARQUET = "orc", "parquet"
 FORMATS = {
@@ -17,15 +18,15 @@ FORMATS = {
 }
 _WRITTEN_TYPES = frozenset(
     "tinyint smallint int bigint float double boolean string binary date timestamp decimal array "
-    "map struct".split()
+    "map struct char varchar".split()
 )
 """Types whose values Hive reads from Spark's files as they are (compared in tests)."""
 
-_NOT_IN_PARQUET = frozenset("timestamp date array map".split())
-"""Types whose values Hive shows differently in Spark's Parquet files (docs/targets-in-hive.md)."""
-
-_KEY_TYPES = frozenset("tinyint smallint int bigint string date".split())
-"""Types of partition columns whose directories Spark names as Hive does (compared in tests)."""
+_KEY_TYPES = frozenset(
+    "tinyint smallint int bigint string date timestamp boolean char varchar".split()
+)
+"""Types of partition columns whose directories are named as by Hive (compared in tests). Hive's
+vectorized reader shows other values of DECIMAL than those in the names."""
 
 _WORD = re.compile(r"[a-z][a-z ]*")
 _FIELD_NAME = re.compile(r"(?:`(?:[^`]|``)*`|[^`<>(),:]+):")
@@ -64,23 +65,36 @@ class Target:
         return self.table.storage.location.rstrip("/")
 
     @property
+    def buckets(self) -> list[Column]:
+        """The columns whose values make buckets (CLUSTERED BY)."""
+        return _buckets(self.table)
+
+    @property
     def keys(self) -> list[str]:
         """Names of the partition columns."""
         return self.columns.partition.names
 
     def check_partition(self, name: str) -> None:
-        """Refuse an existing partition whose files have another format than the table's.
+        """Refuse an existing partition with another format or other buckets than the table.
 
         Raises:
             UnwritableTableError: it has.
         """
         existing, own = self.partitions.get(name), self.table.storage
-        if existing is not None and existing.storage.input_format != own.input_format:
-            raise UnwritableTableError(
-                f"{self.table.name} cannot be written: its partition {name} has another format "
-                f"({existing.storage.input_format}) than the table. Write it with Hive.",
-                code="HIVEACID_WRITE_NOT_SUPPORTED",
-            )
+        if existing is None:
+            return
+        found = existing.storage
+        if found.input_format != own.input_format:
+            what = f"format ({found.input_format})"
+        elif (found.num_buckets, found.bucket_columns) != (own.num_buckets, own.bucket_columns):
+            what = f"number of buckets ({found.num_buckets})"
+        else:
+            return
+        raise UnwritableTableError(
+            f"{self.table.name} cannot be written: its partition {name} has another {what} than "
+            "the table. Write it with Hive.",
+            code="HIVEACID_WRITE_NOT_SUPPORTED",
+        )
 
     def is_same(self, other: Target) -> bool:
         """Whether rows and row ids for this table fit another look at it: no DDL came between."""
@@ -122,21 +136,28 @@ def _reason_against(table: Table, server: ServerInfo) -> str | None:
         return "it is not a transactional table"
     if not server.traces_dropped_partitions:
         return f"writes have been compared with Hive 4 only, and the metastore is {server.version}"
-    if table.is_bucketed:
-        return "it is bucketed (CLUSTERED BY), and Spark does not know Hive's hash"
     file_format = FORMATS.get(table.storage.input_format or "")
     if file_format is None or (table.is_full_acid and file_format is not _ORC):
         return f"its format ({table.storage.input_format}) is not written"
     for column in table.storage.columns:
         others = _words(column.type) - _WRITTEN_TYPES
-        if file_format is _PARQUET:
-            others |= _words(column.type) & _NOT_IN_PARQUET
         if others:
             return f"column {column.name} has the type {column.type}"
+    if table.is_bucketed and table.parameters.get("bucketing_version") != "2":
+        return "its buckets are those of Hive 2 (`bucketing_version`)"
+    for column in _buckets(table):
+        if not is_hashed(column.type):
+            return f"it is bucketed by {column.name}, of the type {column.type}"
     for key in table.partition_keys:
-        if key.type not in _KEY_TYPES:
+        if key.type.partition("(")[0] not in _KEY_TYPES:
             return f"partition column {key.name} has the type {key.type}"
     return None
+
+
+def _buckets(table: Table) -> list[Column]:
+    by_name = {it.name.lower(): it for it in table.storage.columns}
+    names = table.storage.bucket_columns if table.is_bucketed else ()
+    return [by_name[name.lower()] for name in names]
 
 
 def _words(hive_type: str) -> set[str]:

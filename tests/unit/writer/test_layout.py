@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,11 +33,12 @@ def test_a_directory_is_named_as_hive_reads_it(kind: Kind, write_id: int, statem
         assert parse_directory(name) == expected
 
 
-@pytest.mark.parametrize("name", [raw_name, bucket_name])
-def test_a_file_is_named_by_its_number(name: type[str]) -> None:
+@pytest.mark.parametrize("name", [partial(raw_name, is_full_acid=True), bucket_name])
+def test_a_file_is_named_by_its_number(name: Callable[[int], str]) -> None:
     assert [bucket_of_file(name(number)) for number in (0, 7, 4095)] == [0, 7, 4095]
     with pytest.raises(UnwritableTableError, match="HIVEACID_TOO_MANY_FILES"):
         name(4096)
+    assert raw_name(4096, is_full_acid=False) == "004096_0"
 
 
 def test_sparks_files_show_their_task() -> None:
