@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
+import re
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,11 +39,11 @@ SPARKS = (
 
 def described(client: HiveClient, table: str) -> list[tuple[str, ...]]:
     """What Hive tells about a table, without its name, id and times."""
-    own = ("Location", "CreateTime", "transient_lastDdlTime", "Database", "Table Parameters")
+    own = "Location CreateTime LastDdlTime Database Table: COLUMN_STATS num Size".split()
     return [
         tuple((cell or "").strip() for cell in row)
         for row in client.query(f"DESCRIBE FORMATTED {table}")
-        if not any(word in f"{row[0]}{row[1]}" for word in own)
+        if not any(word.lower() in f"{row[0]}{row[1]}".lower() for word in own)
     ]
 
 
@@ -52,14 +56,14 @@ def test_a_created_table_is_one_of_hive(
     )
     hive_client.execute(f"CREATE TABLE io (c INT) {INSERT_ONLY.format('PARQUET')}")
     rows = shop.rows((1, 1), (2, 2), schema="c int, p int")
+    created: dict[str, tuple[str, dict[str, Any]]] = {
+        "t": (SPARKS, {"partitioned_by": "P", "comment": "Some values", "properties": {"x": "y"}}),
+        "plain": ("c int, p int", {"kind": "insert_only", "file_format": "parquet"}),
+        "empty": ("c int", {}),
+    }
     with shop.transaction() as transaction:
-        for name, schema, options in (
-            ("t", SPARKS, {"partitioned_by": "P", "comment": "Some values"}),
-            ("plain", "c int, p int", {"kind": "insert_only", "file_format": "parquet"}),
-            ("empty", "c int", {}),
-        ):
-            properties = {"x": "y"} if name == "t" else None
-            assert transaction.create(shop.name(name), schema, properties=properties, **options)
+        for name, (schema, options) in created.items():
+            assert transaction.create(shop.name(name), schema, **options)
         of_types = shop.spark.createDataFrame([], SPARKS).schema
         transaction.append(
             shop.name("t"),
@@ -98,6 +102,10 @@ def test_a_table_is_created_only_with_its_rows(
         transaction.create(shop.name("t"), one.schema)
         transaction.append(shop.name("t"), one)
 
+    def write_and_fail(*_: object) -> None:
+        hive_client.execute("INSERT INTO t VALUES (2, 2)")
+        raise ZeroDivisionError
+
     with pytest.raises(ZeroDivisionError), shop.transaction() as transaction:
         write(transaction)
         raise ZeroDivisionError
@@ -107,8 +115,7 @@ def test_a_table_is_created_only_with_its_rows(
             write(transaction)
         assert hive_client.query("SHOW TABLES") == []
         # Another one finds the table before it is dropped, and writes into it.
-        invalidate = lambda *_: hive_client.execute("INSERT INTO t VALUES (2, 2)") or 1 / 0  # noqa: E731
-        patch.setattr(WritingClient, "invalidate_statistics", invalidate)
+        patch.setattr(WritingClient, "invalidate_statistics", write_and_fail)
         with pytest.raises(ZeroDivisionError), shop.transaction() as transaction:
             write(transaction)
     assert "HIVEACID_WARN_TABLE_LEFT" in caplog.text
@@ -128,7 +135,7 @@ def test_a_table_is_created_only_with_its_rows(
 
 
 def test_what_cannot_be_created(shop: Shop, hive_client: HiveClient) -> None:
-    for schema, options, code in (
+    cases: tuple[tuple[str, dict[str, Any], str], ...] = (
         ("a int, A int", {}, "INVALID_ARGUMENT"),
         ("a int", {"partitioned_by": "a"}, "INVALID_ARGUMENT"),
         ("a int", {"partitioned_by": "b"}, "INVALID_ARGUMENT"),
@@ -141,7 +148,8 @@ def test_what_cannot_be_created(shop: Shop, hive_client: HiveClient) -> None:
         ("a array<interval day to second>", {}, "NO_HIVE_TYPE"),
         ("a struct<`x,y`: int>", {}, "NO_HIVE_TYPE"),
         ("a int, b double", {"partitioned_by": "b"}, "WRITE_NOT_SUPPORTED"),
-    ):
+    )
+    for schema, options, code in cases:
         with pytest.raises(hiveacid.HiveAcidError, match=code):
             with shop.transaction() as transaction:
                 transaction.create(shop.name("t"), schema, **options)
@@ -168,9 +176,15 @@ def test_the_example_creates_a_table_with_its_rows(
         hive_client.execute("DROP DATABASE marts CASCADE")
 
 
+LISTENER = "org.apache.hive.hcatalog.listener.DbNotificationListener"
+
+
 @pytest.fixture(scope="module")
 def strict_hive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
-    """A Hive that translates tables, is strict, and makes every managed table transactional."""
+    """A Hive that translates tables, is strict, and makes every managed table transactional.
+
+    Its notification log has the files of Hive's writes.
+    """
     external = tmp_path_factory.mktemp("external")
     settings = HiveSettings(
         translate_tables=True,
@@ -178,6 +192,8 @@ def strict_hive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer
             "metastore.warehouse.external.dir": f"file://{external}",
             "metastore.strict.managed.tables": "true",
             "metastore.create.as.acid": "true",
+            "metastore.transactional.event.listeners": LISTENER,
+            "hive.metastore.dml.events": "true",
         },
     )
     with HiveServer(settings, work=tmp_path_factory.mktemp("strict_hive")) as server:
@@ -206,3 +222,37 @@ def test_a_strict_metastore_takes_the_table_as_it_is(
             assert sorted(client.query("SELECT * FROM t0")) == [(3, 4), (5, 2)]
     found = list(tmp_path.glob("b/*"))
     assert {path.name for path in found} == {"t0", "t1"}, "no stage is left"
+
+
+def files_of_last_commit(server: HiveServer) -> list[Any]:
+    """What the newest commit in the notification log says about files, without numbers of ids."""
+    with WritingClient(server.metastore_uri) as client:
+        commits = [it for it in client.get_events(0, 100_000) if it.type == "COMMIT_TXN"]
+    message = json.loads(gzip.decompress(base64.b64decode(commits[-1].message)))
+    files = message["files"]
+    return [
+        message["databases"],
+        len(message["tables"]),
+        message["partitions"],
+        sorted(re.sub(r"(file:)/.*?/(c|\d+)/|(?<=_)0*\d+(?=_|/)", r"\1", it) for it in files),
+    ]
+
+
+def test_the_notification_log_has_the_files_as_of_hives_writes(
+    strict_hive: HiveServer, spark: SparkSession
+) -> None:
+    with HiveClient(strict_hive.hs2_port) as client:
+        client.execute("CREATE DATABASE c")
+        client.execute("USE c")
+        found = []
+        for partitioned in ("", "PARTITIONED BY (k INT)"):
+            column = "" if partitioned else ", k INT"
+            client.execute(f"CREATE TABLE t (id INT{column}) {partitioned} {ACID}")
+            client.execute("INSERT INTO t VALUES (1, 2)")
+            found.append(files_of_last_commit(strict_hive))
+            with hiveacid.transaction(spark, strict_hive.metastore_uri) as transaction:
+                transaction.append("c.t", spark.sql("SELECT 1 id, 2 k"))
+            found.append(files_of_last_commit(strict_hive))
+            client.execute("DROP TABLE t")
+    print(*found, sep="\n")
+    assert found == []

@@ -32,6 +32,7 @@ from hiveacid.writer.creation import Created
 from hiveacid.writer.files import Files
 from hiveacid.writer.layout import Kind, StagedDirectory, partition_values
 from hiveacid.writer.stage import stage_deletes
+from hiveacid.writer.write_events import note_files
 from hiveacid.writer.writes import TableWrites
 
 logger = logging.getLogger("hiveacid")
@@ -165,6 +166,7 @@ def _put_in_place(
     for table in tables:
         assert table.write_id is not None
         client.invalidate_statistics(table.name, table.write_id, _partitions(table))
+    note_files(spark, client, transaction.id, tables)
     transaction.check_alive()
     return True
 
