@@ -11,6 +11,7 @@ from typing import Literal
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
+from pyspark.sql import functions as F
 
 from hiveacid.api import InitiallyKnown, InitialTables, Snapshot
 from hiveacid.arguments import (
@@ -32,6 +33,7 @@ from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import SnapshotSettings
 from hiveacid.snapshots.transaction import Transaction as MetastoreTransaction
 from hiveacid.writer.creation import Created, TableLayout, as_names, new_table, schema_of
+from hiveacid.writer.merge import MergeClauses
 from hiveacid.writer.publication import create_and_publish, publish
 from hiveacid.writer.writes import Writes
 
@@ -115,6 +117,7 @@ class Transaction(Snapshot):
         self._settings = settings
         self._client = connect()
         self._writes = Writes(self._client, _Reads(engine), engine.footers)
+        self._committed: dict[TableName, int] = {}
 
     def __enter__(self) -> Transaction:
         """See `Snapshot`."""
@@ -220,18 +223,34 @@ class Transaction(Snapshot):
         self,
         name: str | TableName,
         rows: DataFrame,
-        on: str | Iterable[str],
+        on: str | Iterable[str] | Column,
         *,
         when_matched: Literal["update", "delete"] | None = "update",
         when_not_matched: Literal["insert"] | None = "insert",
+        update: Mapping[str, str | Column] | None = None,
+        where_matched: str | Column | None = None,
+        where_not_matched: str | Column | None = None,
     ) -> None:
-        """Update, delete and insert rows of a full-ACID table by key, as SQL's MERGE.
+        """Update, delete and insert rows of a full-ACID table, as SQL's MERGE.
+
+        In conditions and in values of `update`, `target` is the table and `source` the rows::
+
+            transaction.merge(
+                "marts.customers",
+                customers,
+                on="id",
+                update={"name": "source.name", "changes": "target.changes + 1"},
+                where_matched="source.name <> target.name",
+            )
 
         Args:
-            rows: new rows, with all columns of the table. Two rows must not match the same row.
-            on: the columns that rows are matched by. NULL matches nothing.
-            when_matched: "update" replaces a matched row, "delete" removes it, None keeps it.
+            rows: the rows of the source. Two of them must not match the same row of the table.
+            on: names of columns, or a condition, as in `DataFrame.join`. NULL matches nothing.
+            when_matched: "update" changes a matched row, "delete" removes it, None keeps it.
             when_not_matched: "insert" adds a row that matches none; None ignores it.
+            update: new values of columns, by their names. None sets all columns to those of `rows`.
+            where_matched: update or delete only matched rows for which this is true.
+            where_not_matched: insert only rows for which this is true.
         """
         if when_matched not in ("update", "delete", None) or when_not_matched not in (
             "insert",
@@ -242,14 +261,29 @@ class Transaction(Snapshot):
                 f'"insert" or None, not {when_matched!r} and {when_not_matched!r}.',
                 code="HIVEACID_INVALID_ARGUMENT",
             )
-        keys = [on] if isinstance(on, str) else list(on)
-        self._writes.merge(
-            table_name(name),
-            rows,
-            keys,
-            when_matched=when_matched,
-            when_not_matched=when_not_matched,
+        clauses = MergeClauses(
+            on if isinstance(on, Column) else _names(on),
+            when_matched,
+            when_not_matched,
+            None if update is None else {key: _expression(it) for key, it in update.items()},
+            None if where_matched is None else _expression(where_matched),
+            None if where_not_matched is None else _expression(where_not_matched),
         )
+        self._writes.merge(table_name(name), rows, clauses)
+
+    def replace(self, name: str | TableName, rows: DataFrame, on: str | Iterable[str]) -> None:
+        """Add rows to a full-ACID table, in place of all rows with the same keys.
+
+        Args:
+            rows: the new rows. Several may have the same key.
+            on: the columns of the key. NULL equals nothing.
+        """
+        self._writes.replace(table_name(name), rows, _names(on))
+
+    @property
+    def write_ids(self) -> dict[TableName, int]:
+        """Write ids of the tables that were written, after the end of the block."""
+        return dict(self._committed)
 
     def __exit__(
         self,
@@ -288,6 +322,14 @@ class Transaction(Snapshot):
         settings = replace(self._settings, read_only=False)
         requester = self._engine.requester()
         return MetastoreTransaction.open(self._connect, settings, requester, lambda error: None)
+
+
+def _names(given: str | Iterable[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _expression(given: str | Column) -> Column:
+    return F.expr(given) if isinstance(given, str) else given
 
 
 class _Reads:

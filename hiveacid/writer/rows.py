@@ -66,6 +66,37 @@ def fit(frame: DataFrame, columns: TableColumns) -> DataFrame:
     )
 
 
+def fit_source(frame: DataFrame, columns: TableColumns, *, complete: bool) -> DataFrame:
+    """Return the rows of a MERGE's source with the types of the table's columns.
+
+    Columns that the table does not have stay: conditions may use them.
+
+    Args:
+        frame: the rows.
+        columns: the columns of the table.
+        complete: whether all columns of the table are needed.
+
+    Raises:
+        UnwritableRowsError: a column is missing, given twice or of another type.
+    """
+    wanted = {field.name.lower(): field for field in [*columns.data, *columns.partition]}
+    given = [name.lower() for name in frame.columns]
+    if len(set(given)) < len(given) or (complete and not wanted.keys() <= set(given)):
+        raise UnwritableRowsError(
+            f"The rows to merge into {columns.table} have the columns {', '.join(frame.columns)}, "
+            f"and the table has {', '.join(wanted)}. Select the table's columns, each once.",
+            code="HIVEACID_WRITE_COLUMNS_DIFFER",
+        )
+    return frame.select(
+        *(
+            _converted(columns.table, field, own).alias(own.name)
+            if (own := wanted.get(field.name.lower()))
+            else F.col(quoted(field.name))
+            for field in frame.schema
+        )
+    )
+
+
 def _converted(table: TableName, given: StructField, wanted: StructField) -> Column:
     column = F.col(quoted(given.name))
     if is_lossless(given.dataType, wanted.dataType):

@@ -7,18 +7,13 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Protocol
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from hiveacid.errors import (
-    HiveAcidError,
-    InvalidSettingError,
-    UnwritableRowsError,
-    UnwritableTableError,
-)
-from hiveacid.formatting import quoted
+from hiveacid.errors import HiveAcidError, InvalidSettingError, UnwritableTableError
 from hiveacid.metastore.models import LockType, ServerInfo, Table, TableName
 from hiveacid.metastore.writing_client import Operation, WritingClient
 from hiveacid.reader.ansi_mode import casts_as_hive
@@ -30,12 +25,19 @@ from hiveacid.snapshots.transaction import Transaction
 from hiveacid.writer.creation import already_exists, exists
 from hiveacid.writer.files import Files
 from hiveacid.writer.layout import STAGE_PREFIX, Kind, StagedDirectory
-from hiveacid.writer.rows import fit
+from hiveacid.writer.merge import (
+    MergeClauses,
+    check_matched_once,
+    matched_rows,
+    new_rows,
+    own_names,
+    rows_with_keys,
+)
+from hiveacid.writer.rows import fit, fit_source
 from hiveacid.writer.stage import stage_raw
 from hiveacid.writer.target import Target
 
 logger = logging.getLogger("hiveacid")
-_COUNT = "__hiveacid_count"
 _LOCK_OF = {
     Operation.INSERT: LockType.SHARED_WRITE,
     Operation.DELETE: LockType.EXCL_WRITE,
@@ -195,37 +197,47 @@ class Writes:
                 where = F.expr(condition) if isinstance(condition, str) else condition
                 self._delete(table, rows.where(where))
 
-    def merge(
-        self,
-        name: TableName,
-        frame: DataFrame,
-        on: list[str],
-        *,
-        when_matched: str | None,
-        when_not_matched: str | None,
-    ) -> None:
-        """Stage an upsert: rows of `frame` replace or remove, or are added, by the columns `on`.
+    def merge(self, name: TableName, frame: DataFrame, clauses: MergeClauses) -> None:
+        """Stage a MERGE: rows of `frame` update or remove rows of the table, or are added.
 
         Raises:
             UnwritableRowsError: two rows match the same row of the table.
         """
         with self._step(name):
-            spark = frame.sparkSession
-            table = self._table(spark, name, Operation.UPDATE, alone=True, full_acid=True)
-            on = _names_in(table.target, on)
+            table = self._table(
+                frame.sparkSession, name, Operation.UPDATE, alone=True, full_acid=True
+            )
+            columns, rows = table.target.columns, self._rows(frame.sparkSession, table)
+            updates, inserts = clauses.matched == "update", clauses.not_matched == "insert"
+            complete = inserts or (updates and clauses.update is None)
             # A second evaluation of the source may return other rows.
-            source = fit(frame, table.target.columns).localCheckpoint()
-            rows = self._rows(spark, table)
+            source = fit_source(frame, columns, complete=complete).localCheckpoint()
             # Another one may insert the same key.
-            table.tolerates_inserts = when_not_matched is None
-            if when_matched is not None and rows is not None:
-                matched = rows.join(_keys(source, on), on, "left_semi")
-                _check_unique(table.name, source, matched, on)
+            table.tolerates_inserts = not inserts
+            new = []
+            if clauses.matched is not None and rows is not None:
+                matched = matched_rows(columns, rows, source, clauses).localCheckpoint()
+                check_matched_once(columns, rows, matched, clauses)
                 self._delete(table, matched)
-            updates, inserts = when_matched == "update", when_not_matched == "insert"
-            new = _new_rows(source, rows, on, updates, inserts)
-            if new is not None:
-                self._add(table, new, Kind.DELTA)
+                new += [matched.drop(*ROW_ID)] if updates else []
+            if inserts:
+                new.append(new_rows(columns, rows, source, clauses))
+            if new:
+                self._add(table, reduce(DataFrame.unionByName, new), Kind.DELTA)
+
+    def replace(self, name: TableName, frame: DataFrame, on: Sequence[str]) -> None:
+        """Stage rows that take the place of all rows with the same values in the columns `on`."""
+        with self._step(name):
+            table = self._table(
+                frame.sparkSession, name, Operation.UPDATE, alone=True, full_acid=True
+            )
+            columns, rows = table.target.columns, self._rows(frame.sparkSession, table)
+            keys = own_names(columns, on, "on")
+            source = fit(frame, columns).localCheckpoint()
+            table.tolerates_inserts = False
+            if rows is not None:
+                self._delete(table, rows_with_keys(rows, source, keys))
+            self._add(table, source, Kind.DELTA)
 
     def discard(self) -> None:
         """Remove what is staged. A directory that cannot be removed is named in a warning."""
@@ -314,49 +326,3 @@ def look_up(client: WritingClient, name: TableName, server: ServerInfo) -> Targe
     found = client.get_table(name)
     partitions = client.get_partitions(name) if found.partition_keys else ()
     return Target.of(found, partitions, server)
-
-
-def _names_in(target: Target, on: list[str]) -> list[str]:
-    """Return the table's own names of columns that are given in any case."""
-    own = {name.lower(): name for name in target.columns.names}
-    unknown = [name for name in on if name.lower() not in own]
-    if unknown or not on:
-        raise InvalidSettingError(
-            f"`on` must name columns of {target.table.name}, not {unknown or on!r}. It has "
-            f"{', '.join(target.columns.names)}.",
-            code="HIVEACID_INVALID_ARGUMENT",
-        )
-    return [own[name.lower()] for name in on]
-
-
-def _keys(rows: DataFrame, on: list[str]) -> DataFrame:
-    return rows.select(*(F.col(quoted(name)) for name in on))
-
-
-def _check_unique(name: TableName, source: DataFrame, matched: DataFrame, on: list[str]) -> None:
-    """Refuse two rows of the source that match the same row, as Hive's MERGE does."""
-    keys = [F.col(quoted(key)) for key in on]
-    counted = source.groupBy(*keys).agg(F.count(F.lit(1)).alias(_COUNT))
-    repeated = _keys(counted.where(f"{_COUNT} > 1"), on)
-    found = repeated.join(_keys(matched, on), on, "left_semi").limit(1).collect()
-    if found:
-        shown = ", ".join(f"{key} = {value!r}" for key, value in found[0].asDict().items())
-        raise UnwritableRowsError(
-            f"Two rows match the same row of {name} ({shown}), so what it becomes is not "
-            "determined. Keep one row for each key.",
-            code="HIVEACID_MERGE_NOT_UNIQUE",
-        )
-
-
-def _new_rows(
-    source: DataFrame, rows: DataFrame | None, on: list[str], updates: bool, inserts: bool
-) -> DataFrame | None:
-    """Return the rows of the source that the table gets: matched ones, new ones, or both."""
-    if updates and inserts:
-        return source
-    if not updates and not inserts:
-        return None
-    if rows is None:
-        return source if inserts else None
-    kept = source.join(_keys(rows, on), on, "left_semi" if updates else "left_anti")
-    return kept.select(*(F.col(quoted(name)) for name in source.columns))
