@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Literal
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.types import StructType
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from hiveacid.api import InitiallyKnown, InitialTables, Snapshot
 from hiveacid.arguments import (
@@ -32,7 +32,15 @@ from hiveacid.snapshots.locks import LockWait
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import SnapshotSettings
 from hiveacid.snapshots.transaction import Transaction as MetastoreTransaction
-from hiveacid.writer.creation import Created, TableLayout, as_names, new_table, schema_of
+from hiveacid.writer.creation import (
+    Created,
+    TableLayout,
+    as_names,
+    column_of,
+    new_table,
+    schema_of,
+)
+from hiveacid.writer.definitions import AddedColumns, append_columns, put_in_place
 from hiveacid.writer.merge import MergeClauses
 from hiveacid.writer.publication import create_and_publish, publish
 from hiveacid.writer.writes import Writes
@@ -117,6 +125,7 @@ class Transaction(Snapshot):
         self._settings = settings
         self._client = connect()
         self._writes = Writes(self._client, _Reads(engine), engine.footers)
+        self._added_columns: list[AddedColumns] = []
         self._committed: dict[TableName, int] = {}
 
     def __enter__(self) -> Transaction:
@@ -187,6 +196,56 @@ class Transaction(Snapshot):
         user = self._client.known_user() or self._engine.requester().user
         return re.split("[/@]", user)[0]
 
+    def create_or_replace(
+        self,
+        name: str | TableName,
+        rows: DataFrame,
+        *,
+        partitioned_by: str | Iterable[str] = (),
+        clustered_by: str | Iterable[str] = (),
+        buckets: int | None = None,
+        kind: Literal["full", "insert_only"] = "full",
+        file_format: Literal["orc", "parquet"] = "orc",
+        comment: str | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Make a table of rows; a transactional table of that name is replaced.
+
+        A table with the same columns and layout is overwritten with the other writes of the block.
+        Any other one is replaced by a new table right after the commit. Between two renames there
+        is no table of the name for a moment.
+
+        Args:
+            rows: all rows of the table. Their columns are its columns.
+
+        For the other arguments and errors see `create`.
+        """
+        layout = TableLayout(
+            as_names(partitioned_by),
+            as_names(clustered_by),
+            buckets,
+            kind,
+            file_format,
+            comment,
+            properties,
+        )
+        table = new_table(table_name(name), rows.schema, layout, self._owner())
+        self._writes.create_or_replace(table, rows)
+
+    def add_columns(self, name: str | TableName, columns: StructType | str) -> None:
+        """Add columns to a table at the end of the block. Rows that are there have NULL in them.
+
+        Args:
+            columns: the new columns, as a `StructType` or Spark's DDL. They become the last ones
+                before the partition columns.
+
+        Raises:
+            UnwritableTableError: Hive has no type for a column.
+        """
+        table = table_name(name)
+        added = [column_of(table, field) for field in schema_of(columns)]
+        self._added_columns.append(AddedColumns(table, added))
+
     def append(self, name: str | TableName, rows: DataFrame) -> None:
         """Add rows to a table.
 
@@ -237,7 +296,7 @@ class Transaction(Snapshot):
 
             transaction.merge(
                 "marts.customers",
-                customers,
+                customers.selectExpr("id", "name", "0 as changes"),
                 on="id",
                 update={"name": "source.name", "changes": "target.changes + 1"},
                 where_matched="source.name <> target.name",
@@ -316,7 +375,13 @@ class Transaction(Snapshot):
             if tables:
                 publish(self._spark, tables, limit, self._open_writer)
 
+        for added in self._added_columns:
+            append_columns(added, limit, self._open_writer)
         create_and_publish(Created(self._client), new_tables, publish_all)
+        self._committed = {it.name: it.write_id for it in tables if it.write_id}
+        for replacement in self._writes.replacements:
+            put_in_place(replacement, limit, self._open_writer)
+            self._committed[replacement.old.name] = self._committed.pop(replacement.made)
 
     def _open_writer(self) -> MetastoreTransaction:
         settings = replace(self._settings, read_only=False)

@@ -60,10 +60,11 @@ def _storage(storage: StorageDescriptor) -> RawStruct:
 
 
 def _columns(columns: Iterable[Column]) -> list[RawStruct]:
-    return [_column(column) for column in columns]
+    return [column_struct(column) for column in columns]
 
 
-def _column(column: Column) -> RawStruct:
+def column_struct(column: Column) -> RawStruct:
+    """Return the `FieldSchema` of a column."""
     result = RawStruct()
     result.set_text(1, column.name)
     result.set_text(2, column.type)

@@ -12,6 +12,7 @@ from hmsclient.genthrift.hive_metastore import ttypes
 from thrift.Thrift import TType
 
 from hiveacid.metastore import conversion, thrift
+from hiveacid.metastore.alterations import Change
 from hiveacid.metastore.client import (
     PARTITION_BATCH,
     PROCESSOR_IDENTIFIER,
@@ -53,6 +54,8 @@ class Operation(Enum):
     INSERT = 2
     UPDATE = 3
     DELETE = 4
+    NO_TXN = 6
+    """None: its definition changes. Leaves no trace of a write (`TXN_COMPONENTS`)."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,23 @@ class WritingClient(MetastoreClient):
             f"table {name}",
             lambda calls: calls.drop_table(name.database, name.table, True),
         )
+
+    def alter_table(self, name: TableName, change: Change, *, cascade: bool = False) -> None:
+        """Change the definition of a table; with `cascade` columns change in its partitions, too.
+
+        To be called under an EXCLUSIVE lock: what others change meanwhile is lost.
+        """
+        table, request = self._raw_table(name), RawStruct()
+        change(table)
+        request.set_text(1, "hive")
+        request.set_text(2, name.database)
+        request.set_text(3, name.table)
+        request.set_struct(4, table)
+        if cascade:
+            context = RawStruct()
+            context.set_texts(1, {"CASCADE": "true"})
+            request.set_struct(5, context)
+        self._send("alter_table_req", name, request, _ALTER_TABLE)
 
     def reallocate_write_id(self, txn_id: int, name: TableName) -> int:
         """Give the transaction another write id in a table, the highest one, and return it."""

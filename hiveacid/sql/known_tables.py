@@ -97,10 +97,13 @@ class KnownTables:
             )
         return table
 
-    def forget(self) -> None:
-        """Forget all metadata: the metastore is asked again for tables that may have changed."""
+    def forget(self, name: TableName | None = None) -> None:
+        """Forget the metadata of a table, or all: the metastore is asked again."""
         with self._lock:
-            self._known.clear()
+            if name is None:
+                self._known.clear()
+            else:
+                self._known.pop(name, None)
 
     def for_statement(self) -> KnownTables:
         """Return the same without tables: tables come and go in Hive between two statements.

@@ -61,7 +61,7 @@ def new_table(name: TableName, schema: StructType, layout: TableLayout, owner: s
         InvalidSettingError: the arguments contradict each other.
         UnwritableTableError: Hive has no type for a column.
     """
-    columns = {field.name.lower(): _column(name, field) for field in schema}
+    columns = {field.name.lower(): column_of(name, field) for field in schema}
     if len(columns) < len(schema.fields):
         raise _invalid(name, "`schema` names a column twice; Hive does not tell cases apart")
     keys = _names(name, "partitioned_by", layout.partitioned_by, columns)
@@ -95,7 +95,12 @@ def new_table(name: TableName, schema: StructType, layout: TableLayout, owner: s
     )
 
 
-def _column(table: TableName, field: StructField) -> Column:
+def column_of(table: TableName, field: StructField) -> Column:
+    """Return a column of Hive for a field; its comment is in the metadata.
+
+    Raises:
+        UnwritableTableError: Hive has no type for it.
+    """
     comment = field.metadata.get("comment")
     return Column(field.name.lower(), hive_type(table, field), comment)
 

@@ -23,6 +23,7 @@ from hiveacid.errors import (
     TransactionLostError,
     WriteAbortedError,
 )
+from hiveacid.metastore.alterations import describe_as
 from hiveacid.metastore.models import TableName
 from hiveacid.metastore.writing_client import NewPartition, WriteLock, WritingClient
 from hiveacid.snapshots.locks import READERS_TURN, LockWait, acquire_to_write
@@ -166,6 +167,8 @@ def _put_in_place(
     for table in tables:
         assert table.write_id is not None
         client.invalidate_statistics(table.name, table.write_id, _partitions(table))
+        if table.described is not None:
+            client.alter_table(table.name, describe_as(table.described))
     note_files(spark, client, transaction.id, tables)
     transaction.check_alive()
     return True

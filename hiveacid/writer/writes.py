@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Protocol
 
@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from hiveacid.errors import HiveAcidError, InvalidSettingError, UnwritableTableError
+from hiveacid.metastore.alterations import is_described_as
 from hiveacid.metastore.models import LockType, ServerInfo, Table, TableName
 from hiveacid.metastore.writing_client import Operation, WritingClient
 from hiveacid.reader.ansi_mode import casts_as_hive
@@ -23,6 +24,7 @@ from hiveacid.reader.read import rows_with_ids
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import Transaction
 from hiveacid.writer.creation import already_exists, exists
+from hiveacid.writer.definitions import Replacement
 from hiveacid.writer.files import Files
 from hiveacid.writer.layout import STAGE_PREFIX, Kind, StagedDirectory
 from hiveacid.writer.merge import (
@@ -38,6 +40,8 @@ from hiveacid.writer.stage import stage_raw
 from hiveacid.writer.target import Target
 
 logger = logging.getLogger("hiveacid")
+REPLACING = "__hiveacid_"
+"""What follows a table's name, before a transaction's id, in the name of its successor."""
 _LOCK_OF = {
     Operation.INSERT: LockType.SHARED_WRITE,
     Operation.DELETE: LockType.EXCL_WRITE,
@@ -74,6 +78,7 @@ class TableWrites:
         read: the table as the transaction has read it, if what is written depends on it.
         tolerates_inserts: whether rows that others add after the read change nothing.
         is_new: whether the table is to be created before it is written.
+        described: a table with the comments and parameters that the table gets; None to keep its.
         write_id: None until it is allocated.
     """
 
@@ -87,6 +92,7 @@ class TableWrites:
     read: PinnedTable | None = None
     tolerates_inserts: bool = True
     is_new: bool = False
+    described: Table | None = None
     write_id: int | None = None
     statements: int = 0
 
@@ -120,6 +126,7 @@ class Writes:
         self._footers = footers
         self._tables: dict[TableName, TableWrites] = {}
         self._new: dict[TableName, TableWrites] = {}
+        self.replacements: list[Replacement] = []
         self._spark: SparkSession | None = None
         self._lock = threading.RLock()
         self._failed: TableName | None = None
@@ -163,6 +170,32 @@ class Writes:
             stage = f"{database}/{STAGE_PREFIX}{transaction.id}_{name.table}"
             self._new[name] = TableWrites(target, Operation.INSERT, stage, is_new=True)
             return True
+
+    def create_or_replace(self, planned: Table, frame: DataFrame) -> None:
+        """Stage all rows of a table that is created, or that replaces the one of its name.
+
+        A table of the same form is overwritten. Another one is made under a name of its own.
+
+        Raises:
+            UnwritableTableError: there is a view of the name, or a table that is not transactional.
+        """
+        name = planned.name
+        with self._lock:
+            transaction = self._reads.transaction()
+            if not exists(self._client, name):
+                self.create(planned, if_not_exists=False)
+                self.append(name, frame)
+                return
+            old = look_up(self._client, name, transaction.server)
+            if Target.of(planned, (), transaction.server).fits(old):
+                self.overwrite(name, frame, dynamic=False)
+                if not is_described_as(old.table, planned):
+                    self._tables[name].described = planned
+                return
+            made = TableName(name.database, f"{name.table}{REPLACING}{transaction.id}")
+            self.create(replace(planned, name=made), if_not_exists=False)
+            self.append(made, frame)
+            self.replacements.append(Replacement(old.table, made))
 
     def append(self, name: TableName, frame: DataFrame) -> None:
         """Stage rows to add."""
