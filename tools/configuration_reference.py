@@ -9,6 +9,7 @@ from dbt.adapters.hiveacid.credentials import profile_keys
 from dbt.adapters.hiveacid.incremental.config import IncrementalConfig
 from dbt.adapters.hiveacid.options import Option, declared_options
 from dbt.adapters.hiveacid.sources.options import OPTIONS_KEY, SourceOptions
+from dbt.adapters.hiveacid.targets.acid_config import AcidTargetConfig
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "configuration.md"
@@ -50,6 +51,10 @@ Keys of [incremental models](incremental.md) over `acid_changes`; wrong ones are
 
 {incremental}
 
+Keys of models that are [Hive ACID tables](writing.md#in-dbt) (`file_format: acid`):
+
+{acid}
+
 ## Sources
 
 That a table is an ACID table is read from the metastore. Options of a source stand under \
@@ -68,6 +73,7 @@ def reference() -> str:
         example=_first_targets(),
         key=OPTIONS_KEY,
         options=options_table(declared_options(SourceOptions)),
+        acid=options_table(declared_options(AcidTargetConfig)),
         incremental=options_table(declared_options(IncrementalConfig)),
     )
 

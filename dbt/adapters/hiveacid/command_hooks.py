@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dbt.adapters.hiveacid.metadata.project import Project
 from dbt.adapters.hiveacid.report import write_report
-from dbt.adapters.hiveacid.selected_nodes import Selection, find_acid_readers
+from dbt.adapters.hiveacid.selected_nodes import Selection, find_acid_parents, find_acid_readers
 from hiveacid.metastore.models import TableName
 from hiveacid.snapshots.tables import FileSettings
 
@@ -27,6 +27,9 @@ class CommandHooks(Protocol):
 
     def project_sources(self) -> Collection[TableName]:
         """Return the sources of the project."""
+
+    def written_targets(self) -> Collection[TableName]:
+        """Return the Hive ACID tables that the selected nodes write."""
 
     def is_static(self, name: TableName) -> bool:
         """Return whether all sources of a table are declared `static`."""
@@ -86,12 +89,22 @@ class HooksOfAdapter:
 
     def selected_sources(self) -> set[TableName]:
         """See `CommandHooks.selected_sources`."""
-        sources = self._selection.sources(self._manifest())
-        return {TableName(source.schema, source.identifier) for source in sources}
+        manifest = self._manifest()
+        sources = self._selection.sources(manifest)
+        found = {TableName(source.schema, source.identifier) for source in sources}
+        selected = self._selection.ids()
+        if selected is not None and manifest is not None:
+            read = find_acid_parents(manifest, selected).values()
+            found |= set(read) - set(self.written_targets())
+        return found
 
     def project_sources(self) -> Collection[TableName]:
         """See `CommandHooks.project_sources`."""
         return self._project.sources()
+
+    def written_targets(self) -> Collection[TableName]:
+        """See `CommandHooks.written_targets`."""
+        return self._project.acid_targets(self._selection.ids() or ())
 
     def is_static(self, name: TableName) -> bool:
         """See `CommandHooks.is_static`."""
@@ -106,7 +119,10 @@ class HooksOfAdapter:
         selected, manifest = self._selection.ids(), self._manifest()
         if selected is None or manifest is None:
             return None
-        return find_acid_readers(manifest, selected, read_in_snapshot)
+        written = self.written_targets()
+        return find_acid_readers(
+            manifest, selected, lambda names: read_in_snapshot(names - set(written))
+        )
 
     def keep_report(self, report: Mapping[str, Any]) -> None:
         """See `CommandHooks.keep_report`."""

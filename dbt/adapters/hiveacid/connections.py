@@ -47,13 +47,15 @@ class HiveAcidAdapterResponse(AdapterResponse):
     `snapshot` maps each ACID source that the node has read to the high watermark of its write ids.
     `reads` has the amount read of each source: its write ids as Hive writes them, and a
     `ReadAmount`. `changes` has what a model over `acid_changes` has applied
-    (`incremental.apply.AppliedRun`).
+    (`incremental.apply.AppliedRun`). `writes` maps each ACID target that the node has written to
+    its write id.
     """
 
     transaction_id: int | None = None
     snapshot: dict[str, int] | None = None
     reads: dict[str, dict[str, Any]] | None = None
     changes: dict[str, Any] | None = None
+    writes: dict[str, int] | None = None
 
     @classmethod
     def of(
@@ -140,7 +142,7 @@ class HiveAcidConnectionManager(SparkConnectionManager):
                 answer = self._run_to_end(sql, auto_begin)
             if self._reads_acid() and (fetch or not self.run.is_in_command()):
                 with dbt_errors():
-                    self.run.snapshot.check_alive()
+                    self.run.check_reads(self.get_thread_connection().handle)
             return answer
 
     def _run_to_end(self, sql: str, auto_begin: bool) -> tuple[AdapterResponse, agate.Table]:

@@ -5,7 +5,7 @@ Each method is a few lines that delegate to one of the adapter's modules.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from multiprocessing.context import SpawnContext
@@ -27,7 +27,7 @@ from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.hiveacid.column import HiveAcidColumn
 from dbt.adapters.hiveacid.command_hooks import HooksOfAdapter
-from dbt.adapters.hiveacid.connections import HiveAcidConnectionManager
+from dbt.adapters.hiveacid.connections import HiveAcidAdapterResponse, HiveAcidConnectionManager
 from dbt.adapters.hiveacid.dbt_process import (
     NodeEvents,
     OwningCommand,
@@ -55,6 +55,7 @@ from dbt.adapters.hiveacid.relation import HiveAcidRelation, ours, with_format
 from dbt.adapters.hiveacid.selected_nodes import ModelNode, Selection, manifest_of
 from dbt.adapters.hiveacid.sources.prepare import check_view, names_in, refuse_function
 from dbt.adapters.hiveacid.spark.time_zones import TimeZones
+from dbt.adapters.hiveacid.targets.acid import AcidTargets, SnapshotColumns
 from dbt.adapters.hiveacid.targets.hive_readers import hive_tables_are_text
 from dbt.adapters.hiveacid.targets.python_models import PythonModels
 from dbt.adapters.hiveacid.targets.recovery import Recovery
@@ -134,6 +135,7 @@ class HiveAcidAdapter(SparkAdapter):
             self._stores,
             self._recovery,
         )
+        self._acid_targets = AcidTargets(statements, self, self.run)
         self._model_runs = ModelRuns(services, self._open_node)
         project = self._project
         self._catalog = Catalog(
@@ -404,6 +406,50 @@ class HiveAcidAdapter(SparkAdapter):
         self._staging.switch(old)
 
     @available
+    def hiveacid_build_acid(
+        self,
+        target: HiveAcidRelation,
+        old: HiveAcidRelation | None,
+        query: str,
+        model: ModelNode,
+    ) -> HiveAcidAdapterResponse:
+        """Build a Hive ACID table of a query's rows: see `AcidTargets.build`."""
+        return self._acid_targets.build(target, old, query, model)
+
+    @available
+    def hiveacid_add_to_acid(
+        self,
+        target: HiveAcidRelation,
+        new_rows: HiveAcidRelation,
+        columns: Sequence[SparkColumn] | None,
+        model: ModelNode,
+    ) -> HiveAcidAdapterResponse:
+        """Add new rows to a Hive ACID table: see `AcidTargets.add`."""
+        return self._acid_targets.add(target, new_rows, columns, model)
+
+    @available
+    def hiveacid_merge_acid_snapshot(
+        self,
+        target: HiveAcidRelation,
+        changes: HiveAcidRelation,
+        names: SnapshotColumns,
+        valid_to_current: str | None,
+        model: ModelNode,
+    ) -> HiveAcidAdapterResponse:
+        """Apply the changes of a snapshot: see `AcidTargets.merge_snapshot`."""
+        return self._acid_targets.merge_snapshot(target, changes, names, valid_to_current, model)
+
+    @available
+    def hiveacid_change_acid_columns(
+        self,
+        target: HiveAcidRelation,
+        added: Sequence[SparkColumn] | None,
+        removed: Sequence[SparkColumn] | None,
+    ) -> None:
+        """Add columns to a Hive ACID table: see `AcidTargets.change_columns`."""
+        self._acid_targets.change_columns(target, added or (), removed or ())
+
+    @available
     def hiveacid_build_location(self, location_root: str, schema: str, identifier: str) -> str:
         """Return the directory in which this invocation builds an external table."""
         return build_location(location_root, schema, identifier, self.run.invocation_id)
@@ -445,7 +491,9 @@ class HiveAcidAdapter(SparkAdapter):
         """
         found: BaseRelation | None = super().get_relation(database, schema, identifier)
         if found is not None:
-            must_stay = is_undescribed(found) or looks_transactional(found)
+            must_stay = is_undescribed(found) or (
+                looks_transactional(found) and not self._project.makes_acid(self._node_name())
+            )
             if must_stay and self._is_built_here(ours(found)):
                 self._schemas.refuse_to_build(found)
             return found
@@ -636,9 +684,11 @@ class HiveAcidAdapter(SparkAdapter):
         """Return whether the node that runs on this thread builds a relation."""
         if getattr(get_flags(), "WHICH", None) not in _BUILDING_COMMANDS:
             return False
-        # dbt names a connection after the node that runs on it.
-        name = getattr(self.connections.get_if_exists(), "name", None) or ""
-        return self._project.is_made_by(relation.table_name(), name)
+        return self._project.is_made_by(relation.table_name(), self._node_name())
+
+    def _node_name(self) -> str:
+        """Return the unique id of the node on this thread: dbt names its connection by it."""
+        return getattr(self.connections.get_if_exists(), "name", None) or ""
 
     def _manifest(self) -> Manifest | None:
         return manifest_of(self.get_macro_resolver())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 from dbt.adapters.contracts.macros import MacroResolverProtocol
 
 from dbt import selected_resources
+from dbt.adapters.hiveacid.targets.acid_config import is_acid_target
 from hiveacid.metastore.models import TableName
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ class ModelNode(TypedDict):
     """
 
     name: str
+    unique_id: str
+    description: str
+    columns: Mapping[str, Mapping[str, Any]]
     database: str | None
     schema: str
     alias: str
@@ -94,6 +98,17 @@ def find_sources(manifest: Manifest, unique_ids: Iterable[str]) -> list[SourceDe
     return list(found.values())
 
 
+def find_acid_parents(manifest: Manifest, unique_ids: Iterable[str]) -> dict[str, TableName]:
+    """Return the nodes whose targets are Hive ACID tables, among the parents of some nodes."""
+    found = {}
+    for unique_id in with_transparent(manifest, unique_ids):
+        for parent in _parents(manifest, unique_id):
+            node = manifest.nodes.get(parent)
+            if node is not None and is_acid_target(node):
+                found[parent] = TableName(node.schema, node.alias)
+    return found
+
+
 def find_acid_readers(
     manifest: Manifest,
     selected: Iterable[str],
@@ -101,7 +116,8 @@ def find_acid_readers(
 ) -> frozenset[str]:
     """Return the unique ids of the nodes among `selected` that may read an ACID source.
 
-    A node may read an ACID source if it depends on one in the manifest. The dependencies of its
+    A node may read an ACID source if it depends on one in the manifest, or on a node whose target
+    is an ACID table. The dependencies of its
     hooks are included, because dbt renders hooks with the node. A node counts also if its SQL or
     one of its hooks names a relation by its database (`names_a_database`), which the manifest does
     not contain. A node's transparent parents (`with_transparent`) are part of it.
@@ -118,7 +134,7 @@ def find_acid_readers(
     names = {
         source.unique_id: TableName(source.schema, source.identifier)
         for source in find_sources(manifest, selected)
-    }
+    } | find_acid_parents(manifest, selected)
     acid = transactional(set(names.values()))
     nodes = with_transparent(manifest, selected)
     readers = {

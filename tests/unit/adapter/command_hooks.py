@@ -17,6 +17,9 @@ class Hooks:
     def project_sources(self):
         return set()
 
+    def written_targets(self):
+        return set()
+
     def is_static(self, name):
         return False
 

@@ -3,7 +3,13 @@ from types import SimpleNamespace
 import pytest
 
 from dbt import selected_resources
-from dbt.adapters.hiveacid.selected_nodes import Selection, find_sources, manifest_of
+from dbt.adapters.hiveacid.selected_nodes import (
+    Selection,
+    find_acid_parents,
+    find_sources,
+    manifest_of,
+)
+from hiveacid.metastore.models import TableName
 
 
 def node(*parents, materialized="table"):
@@ -108,3 +114,24 @@ def test_dbt_retry_selects_nothing_and_its_nodes_are_known(selected):
     assert [source.unique_id for source in selection.sources(MANIFEST)] == ["source.a"]
     selected({"model.other"})
     assert selection.ids() == ["model.other"]
+
+
+def test_acid_targets_among_parents_are_found_through_views():
+    def made(file_format, *parents, materialized="table"):
+        found = node(*parents, materialized=materialized)
+        found.config.get = {"file_format": file_format}.get
+        found.schema, found.alias = "Marts", found_name
+        return found
+
+    nodes = {}
+    for found_name, arguments in {
+        "Acid": ("acid",),
+        "plain": ("parquet", "acid"),
+        "view": (None, "Acid", "plain"),
+        "mart": ("acid", "view"),
+    }.items():
+        kind = "view" if found_name == "view" else "table"
+        nodes[found_name] = made(*arguments, materialized=kind)
+    manifest = SimpleNamespace(sources={}, nodes=nodes)
+    assert find_acid_parents(manifest, ["mart"]) == {"Acid": TableName("marts", "acid")}
+    assert find_acid_parents(manifest, ["Acid", "plain"]) == {}

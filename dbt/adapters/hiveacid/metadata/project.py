@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from dbt.adapters.hiveacid.errors import AdapterError
 from dbt.adapters.hiveacid.sources.options import SourceOptions
+from dbt.adapters.hiveacid.targets.acid_config import is_acid_target
 from hiveacid.metastore.models import TableName
 from hiveacid.snapshots.tables import FileSettings
 
@@ -82,6 +83,18 @@ class Project:
         manifest = self._manifest()
         node = None if manifest is None else manifest.nodes.get(unique_id)
         return node is not None and TableName(node.schema, node.alias) == name
+
+    def makes_acid(self, unique_id: str) -> bool:
+        """Return whether a node, by its unique id, makes a Hive ACID table."""
+        manifest = self._manifest()
+        return manifest is not None and is_acid_target(manifest.nodes.get(unique_id))
+
+    def acid_targets(self, unique_ids: Iterable[str]) -> set[TableName]:
+        """Return the Hive ACID tables that some nodes make, by their unique ids."""
+        manifest = self._manifest()
+        nodes = {} if manifest is None else manifest.nodes
+        made = (nodes[it] for it in unique_ids if self.makes_acid(it))
+        return {TableName(node.schema, node.alias) for node in made}
 
     def makes_any_in(self, schemas: Collection[str]) -> bool:
         """Return whether a node makes a table or view in one of the schemas."""

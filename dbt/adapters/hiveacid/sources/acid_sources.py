@@ -95,6 +95,7 @@ class AcidSources:
         snapshot: Callable[[], SnapshotEngine],
         as_of: AsOf | None = None,
         is_static: Callable[[TableName], bool] = lambda table: False,
+        of_target: Callable[[TableName], SnapshotEngine | None] = lambda table: None,
     ) -> None:
         """Create the sources; look nothing up yet.
 
@@ -103,11 +104,13 @@ class AcidSources:
             snapshot: returns the snapshot that the calling thread reads.
             as_of: the instant that the run reads; None for the snapshot's own.
             is_static: returns whether a table is declared as a source that hardly changes.
+            of_target: returns the snapshot of a target that the run writes; None for other tables.
         """
         self.known = known
         self.is_static = is_static
         self._as_of = as_of
         self._current_snapshot = snapshot
+        self._of_target = of_target
         self._lock = threading.Lock()
         self._files_read: dict[Source, tuple[ReadPlan, FilesRead]] = {}
 
@@ -117,24 +120,38 @@ class AcidSources:
 
     def pin(self, names: Iterable[TableName]) -> None:
         """Pin some tables, together with all tables that the command is going to read."""
-        self._snapshot.pin_with_initial(names)
+        others = set()
+        for name in names:
+            of_target = self._of_target(name)
+            if of_target is None:
+                others.add(name)
+            else:
+                of_target.pin([name])
+        self._snapshot.pin_with_initial(others)
+
+    def _snapshot_of(self, name: TableName) -> SnapshotEngine:
+        return self._of_target(name) or self._snapshot
 
     def rows(self, session: SparkSession, source: Source) -> tuple[DataFrame, FilesRead]:
         """Return a source's rows, lazily, and the files that they are read from."""
-        plan = self._snapshot.plan_table(
+        of_target = self._of_target(source.table)
+        snapshot = of_target or self._snapshot
+        plan = snapshot.plan_table(
             session,
             source.table,
             source.options.partitions,
-            as_of=source.as_of or self._as_of,
+            # The run's own rows are of now.
+            as_of=source.as_of or (self._as_of if of_target is None else None),
             read=source.read,
         )
-        return self._snapshot.frame(session, plan), self._files_of(source, plan)
+        return snapshot.frame(session, plan), self._files_of(source, plan)
 
     def feed(self, session: SparkSession, read: ChangesRead) -> tuple[DataFrame, FilesRead]:
         """Return the changes between two write ids, lazily, and their table."""
         everything = PartitionChoice()
-        frame = self._snapshot.change_feed(session, read.table, read.since, read.until, everything)
-        pinned = self._snapshot.pinned(read.table, everything)
+        snapshot = self._snapshot_of(read.table)
+        frame = snapshot.change_feed(session, read.table, read.since, read.until, everything)
+        pinned = snapshot.pinned(read.table, everything)
         return frame, FilesRead.of_changes(pinned, read.since, read.until)
 
     def columns(self, session: SparkSession, name: TableName) -> DataFrame:
@@ -180,13 +197,13 @@ class AcidSources:
                 "out `as_of`, or read table_changes(…) with two write ids.",
                 code="HIVEACID_CHANGES_WITH_AS_OF",
             )
-        return self._snapshot.plan_changes(
+        return self._snapshot_of(source.table).plan_changes(
             session, source.table, since, source.options.partitions, max_write_ids=max_write_ids
         )
 
     def pinned(self, source: Source) -> PinnedTable:
         """Return the pinned table, with the partitions that the source selects."""
-        return self._snapshot.pinned(source.table, source.options.partitions)
+        return self._snapshot_of(source.table).pinned(source.table, source.options.partitions)
 
     def is_acid(self, source: Source) -> bool:
         """Return whether the metastore has the source as a transactional table."""

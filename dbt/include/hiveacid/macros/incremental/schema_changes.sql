@@ -31,6 +31,9 @@
      `delta.columnMapping.mode: name`; for other tables Spark raises an error. Columns are dropped
      first, so that nothing has changed if that fails. --#}
 {% macro hiveacid__alter_relation_add_remove_columns(relation, add_columns, remove_columns) %}
+  {%- if config.get('file_format') == 'acid' -%}
+    {%- do return(adapter.hiveacid_change_acid_columns(relation, add_columns, remove_columns)) -%}
+  {%- endif -%}
   {%- if remove_columns -%}
     {%- call statement() -%}
       alter table {{ relation }} drop columns ({{ remove_columns | map(attribute='quoted') | join(', ') }})

@@ -8,11 +8,11 @@
   {%- if own_materialization is not none -%}
     {{ return(own_materialization()) }}
   {%- endif -%}
-  {%- set file_format = dbt_spark_validate_get_file_format(config.get('file_format', default='parquet')) -%}
+  {%- set file_format = hiveacid_file_format() -%}
   {%- set strategy = config.get('incremental_strategy') or 'append' -%}
-  {%- if strategy in ['append', 'merge', 'insert_overwrite', 'microbatch', 'delete+insert'] -%}
+  {%- if file_format != 'acid' and strategy in ['append', 'merge', 'insert_overwrite', 'microbatch', 'delete+insert'] -%}
     {%- set strategy = dbt_spark_validate_get_incremental_strategy(strategy, file_format) -%}
-  {%- elif strategy != 'acid_changes' -%}
+  {%- elif file_format != 'acid' and strategy != 'acid_changes' -%}
     {%- set own_strategy = adapter.get_incremental_strategy_macro(context, strategy) -%}
   {%- endif -%}
   {%- set on_schema_change = incremental_validate_on_schema_change(
@@ -22,7 +22,7 @@
   {%- do adapter.hiveacid_recover(target_relation) -%}
   {%- set existing_relation = load_relation(this) -%}
 
-  {%- if strategy in ['insert_overwrite', 'microbatch'] and config.get('partition_by') -%}
+  {%- if file_format != 'acid' and strategy in ['insert_overwrite', 'microbatch'] and config.get('partition_by') -%}
     {%- call statement() -%}
       set spark.sql.sources.partitionOverwriteMode = DYNAMIC
     {%- endcall -%}
@@ -38,6 +38,8 @@
   {%- elif model_run is not none -%}
     {% do hiveacid_apply_changes(
         model_run, target_relation, existing_relation, strategy, on_schema_change, own_strategy) %}
+  {%- elif file_format == 'acid' -%}
+    {% do hiveacid_add_to_acid_table(target_relation, existing_relation, query, on_schema_change) %}
   {%- else -%}
     {%- set new_rows = make_temp_relation(target_relation, '__dbt_tmp') -%}
     {%- call statement('create_tmp_relation') -%}
@@ -68,3 +70,10 @@
 
   {{ return({'relations': [target_relation]}) }}
 {%- endmaterialization %}
+
+
+{#-- The model's file format; dbt-spark does not know `acid`. --#}
+{% macro hiveacid_file_format() %}
+  {%- set file_format = config.get('file_format', default='parquet') -%}
+  {%- do return(file_format if file_format == 'acid' else dbt_spark_validate_get_file_format(file_format)) -%}
+{% endmacro %}

@@ -1,6 +1,9 @@
 {#-- dbt-spark's macro computes a column's type again for each value, from the whole column: a seed of
      20,000 rows takes many minutes. --#}
 {% macro hiveacid__load_csv_rows(model, agate_table) %}
+  {%- if config.get('file_format') == 'acid' -%}
+    {%- do return('') -%}
+  {%- endif -%}
   {%- set column_types = model['config'].get('column_types', {}) -%}
   {%- set rows = adapter.hiveacid_seed_rows(this, agate_table, column_types) -%}
   {#-- Name the columns: the table has its partition columns last. --#}
@@ -18,6 +21,9 @@
      table, and the seed would have its rows twice. So an empty query replaces the rows first. Then
      the columns get their types, with lengths, which a query cannot declare. --#}
 {% macro hiveacid__create_csv_table(model, agate_table) %}
+  {%- if config.get('file_format') == 'acid' -%}
+    {%- do return(hiveacid_build_acid_seed(none, agate_table)) -%}
+  {%- endif -%}
   {%- do adapter.hiveacid_refuse_acid_by_default(this, config) -%}
   {%- if config.get('file_format') != 'delta' or not config.get('location_root') -%}
     {%- do return(spark__create_csv_table(model, agate_table)) -%}
@@ -47,4 +53,22 @@
     {{ sql }}
   {%- endcall -%}
   {%- do return(sql) -%}
+{% endmacro %}
+
+
+{#-- dbt-spark drops the table first. A Hive ACID table keeps its rows until others are committed. --#}
+{% macro hiveacid__reset_csv_table(model, full_refresh, old_relation, agate_table) %}
+  {%- if config.get('file_format') == 'acid' -%}
+    {%- do return(hiveacid_build_acid_seed(old_relation, agate_table)) -%}
+  {%- endif -%}
+  {%- do return(spark__reset_csv_table(model, full_refresh, old_relation, agate_table)) -%}
+{% endmacro %}
+
+
+{#-- Make a Hive ACID table and load its rows, in one transaction. --#}
+{% macro hiveacid_build_acid_seed(old_relation, agate_table) %}
+  {%- set column_types = model['config'].get('column_types', {}) -%}
+  {%- set query = 'select * from ' ~ adapter.hiveacid_seed_rows(this, agate_table, column_types) -%}
+  {% do adapter.hiveacid_build_acid(this, old_relation, query, model) %}
+  {%- do return(query) -%}
 {% endmacro %}

@@ -1,3 +1,43 @@
+{#-- dbt-spark's materialization accepts Delta, Iceberg and Hudi. This is dbt's, for Hive ACID tables. --#}
+{% materialization snapshot, adapter='hiveacid' %}
+  {%- set own_materialization = adapter.hiveacid_own_materialization(context, 'snapshot') -%}
+  {%- if own_materialization is not none -%}
+    {{ return(own_materialization()) }}
+  {%- endif -%}
+  {%- if config.get('file_format') != 'acid' -%}
+    {{ return(materialization_snapshot_spark()) }}
+  {%- endif -%}
+  {%- set exists, target_relation = get_or_create_relation(
+      database=none, schema=model.schema, identifier=model['alias'], type='table') -%}
+  {%- if not target_relation.is_table -%}
+    {% do exceptions.relation_wrong_type(target_relation, 'table') %}
+  {%- endif -%}
+
+  {{ run_hooks(pre_hooks) }}
+
+  {%- set strategy = strategy_dispatch(config.get('strategy'))(
+      model, 'snapshotted_data', 'source_data', model['config'], exists) -%}
+  {%- if not exists -%}
+    {% do hiveacid_build_acid_table(
+        target_relation, none, default__build_snapshot_table(strategy, model['compiled_code'])) %}
+  {%- else -%}
+    {%- set names = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
+    {% do adapter.valid_snapshot_target(target_relation, names) %}
+    {%- set changes = spark_build_snapshot_staging_table(strategy, sql, target_relation) -%}
+    {%- set missing_columns = adapter.get_missing_columns(changes, target_relation)
+        | rejectattr('name', 'in', ['dbt_change_type', 'dbt_unique_key']) | list -%}
+    {% do create_columns(target_relation, missing_columns) %}
+    {%- do store_result('main', response=adapter.hiveacid_merge_acid_snapshot(
+        target_relation, changes, names, config.get('dbt_valid_to_current'), model)) -%}
+  {%- endif -%}
+
+  {% do apply_grants(target_relation, config.get('grants'), should_revoke(exists, false)) %}
+  {% do persist_docs(target_relation, model) %}
+  {{ run_hooks(post_hooks) }}
+  {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}
+
+
 {#-- dbt-spark stages a snapshot's changes in a permanent view, which could not read an ACID source.
      Here it is a temporary view, which only the snapshot's own connection sees.
      dbt-spark does not dispatch this macro: the same name in this package overrides it. --#}
@@ -46,5 +86,10 @@
       {%- do keys.append('dbt_unique_key_' ~ loop.index) -%}
     {%- endfor -%}
   {%- endif -%}
-  {%- do spark__create_columns(relation, columns | rejectattr('name', 'in', keys) | list) -%}
+  {%- set columns = columns | rejectattr('name', 'in', keys) | list -%}
+  {%- if config.get('file_format') != 'acid' -%}
+    {%- do spark__create_columns(relation, columns) -%}
+  {%- elif columns -%}
+    {% do adapter.hiveacid_change_acid_columns(relation, columns, none) %}
+  {%- endif -%}
 {% endmacro %}

@@ -7,6 +7,9 @@
 
      `model_run` is the run of a model over acid_changes, which stores its state with the rows. --#}
 {% macro hiveacid_build_table(target_relation, old_relation, compiled_code, model_run=none) %}
+  {%- if config.get('file_format') == 'acid' -%}
+    {%- do return(hiveacid_build_acid_table(target_relation, old_relation, compiled_code)) -%}
+  {%- endif -%}
   {%- do adapter.hiveacid_refuse_acid_by_default(target_relation, config) -%}
   {%- if hiveacid_builds_in_place(old_relation) -%}
     {%- set build = adapter.hiveacid_build_in_place(target_relation, old_relation, model_run) -%}

@@ -19,6 +19,10 @@
 {#-- dbt-spark sets every comment in every run, one commit for each column, even if nothing has changed.
      And it skips Spark's own formats, whose columns have comments as well. --#}
 {% macro hiveacid__alter_column_comment(relation, column_dict) %}
+  {%- if config.get('file_format') == 'acid' -%}
+    {#-- A Hive ACID table gets its comments when it is built. --#}
+    {%- do return('') -%}
+  {%- endif -%}
   {%- set table = relation.replace(limit=none, event_time_filter=none) -%}
   {%- for name, comment in adapter.hiveacid_new_comments(table, column_dict).items() -%}
     {%- call statement() -%}

@@ -1,9 +1,10 @@
 {#-- Read the rows of a temporary view that are about to be written into a target, and return the
      relation with the rows. A statement that writes into the target from the view itself would read
      while it writes, and the check of the run's snapshot would be too early or too late. So rows of
-     ACID sources are first written into a table, which is removed after the model. --#}
+     ACID sources are first written into a table, which is removed after the model. A target that is
+     itself a Hive ACID table is written in a transaction, which does both. --#}
 {% macro hiveacid_read_rows(view, target_relation) %}
-  {%- if not adapter.hiveacid_has_read() -%}
+  {%- if config.get('file_format') == 'acid' or not adapter.hiveacid_has_read() -%}
     {%- do return(view) -%}
   {%- endif -%}
   {%- do adapter.hiveacid_refuse_acid_by_default(target_relation, config) -%}

@@ -1,0 +1,331 @@
+"""Targets that are Hive ACID tables: each node writes its target in a transaction of Hive."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Protocol, TypedDict
+
+from dbt.adapters.spark.column import SparkColumn
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from dbt.adapters.hiveacid.connections import HiveAcidAdapterResponse
+from dbt.adapters.hiveacid.errors import AdapterError
+from dbt.adapters.hiveacid.node_context import NodeContext, Statements
+from dbt.adapters.hiveacid.relation import HiveAcidRelation, RelationCatalog
+from dbt.adapters.hiveacid.selected_nodes import ModelNode
+from dbt.adapters.hiveacid.targets.acid_config import AcidTargetConfig
+from hiveacid import Transaction
+from hiveacid.formatting import quoted
+from hiveacid.metastore.models import Table, TableName
+
+NODE = "dbt-hiveacid.node"
+"""Property of a table that a node of dbt has made: the node's unique id."""
+
+_ROWS = "rows"
+_SIDES = {"DBT_INTERNAL_DEST": "target", "DBT_INTERNAL_SOURCE": "source"}
+_SIDE = re.compile("|".join(_SIDES), re.IGNORECASE)
+
+
+class Publications(Protocol):
+    """Targets that a run writes (`WrittenTargets`)."""
+
+    def begin(self, session: SparkSession, /) -> Transaction:
+        """Return a transaction that writes, not yet begun."""
+
+    def look_up(self, name: TableName) -> Table | None:
+        """Return the table of a name as it is now; None without one."""
+
+    def end(self, name: TableName) -> None:
+        """End the run's own reads of a target, whose locks its publication would wait for."""
+
+    def published(self, name: TableName) -> None:
+        """Let later reads of a target see its new rows."""
+
+
+class AcidRun(Protocol):
+    """The run of dbt that the targets are written in."""
+
+    @property
+    def targets(self) -> Publications:
+        """The targets that the run writes."""
+
+    def prepare(self, node: NodeContext, sql: str) -> None:
+        """Prepare a statement of a node, so that it reads ACID tables from the run's snapshot."""
+
+    def check_snapshot(self, node: NodeContext) -> None:
+        """Stop a node whose sources can no longer be trusted."""
+
+
+class SnapshotColumns(TypedDict):
+    """Names of the columns that dbt adds to a snapshot, among others."""
+
+    dbt_scd_id: str
+    dbt_valid_to: str
+
+
+class AcidTargets:
+    """Hive ACID tables that nodes build and change."""
+
+    def __init__(self, statements: Statements, relations: RelationCatalog, run: AcidRun) -> None:
+        self._statements = statements
+        self._relations = relations
+        self._run = run
+
+    def build(
+        self,
+        target: HiveAcidRelation,
+        old: HiveAcidRelation | None,
+        query: str,
+        model: ModelNode,
+    ) -> HiveAcidAdapterResponse:
+        """Build a whole table of a query's rows. Readers see the old rows or the new ones.
+
+        Raises:
+            AdapterError: the table there was not made by dbt.
+            HiveAcidError: the table cannot be written; the old one has not changed.
+        """
+        config = _config_of(model)
+        self._refuse_others(target)
+
+        def write(transaction: Transaction) -> Observation:
+            rows, counted = _counted(self._rows(query))
+            name = target.table_name()
+            transaction.create_or_replace(
+                name,
+                _with_comments(rows, model, config),
+                partitioned_by=config.partition_by,
+                clustered_by=config.clustered_by,
+                buckets=config.buckets,
+                kind=config.kind,
+                file_format=config.storage,
+                comment=model["description"] or None if "relation" in config.persists else None,
+                properties={**(config.properties or {}), NODE: model["unique_id"]},
+            )
+            return counted
+
+        with self._set_aside(target, old):
+            return self._write(target, query, write)
+
+    def add(
+        self,
+        target: HiveAcidRelation,
+        new_rows: HiveAcidRelation,
+        columns: Sequence[SparkColumn] | None,
+        model: ModelNode,
+    ) -> HiveAcidAdapterResponse:
+        """Add new rows to a table by the model's incremental strategy.
+
+        Args:
+            target: the table.
+            new_rows: a view of the new rows.
+            columns: the columns of the new rows, if dbt has looked them up (`on_schema_change`).
+                Then columns that the model no longer selects get NULL, or keep their values.
+            model: the model.
+        """
+        config, query = _config_of(model), f"select * from {new_rows}"
+        self._refuse_others(target)
+
+        def write(transaction: Transaction) -> Observation | None:
+            rows, name = self._rows(query), target.table_name()
+            given = {column.lower() for column in rows.columns}
+            if columns:
+                rows = self._with_missing_columns(target, rows)
+            if config.strategy == "delete+insert":
+                transaction.replace(name, rows, config.unique_key)
+                return None
+            if config.strategy == "merge" and config.unique_key:
+                update = _updates(config, rows, given)
+                transaction.merge(name, rows, _condition(config), update=update)
+                return None
+            rows, counted = _counted(rows)
+            if config.strategy in ("insert_overwrite", "microbatch"):
+                transaction.overwrite(
+                    name, rows, partitions="dynamic" if config.partition_by else "all"
+                )
+            else:
+                transaction.append(name, rows)
+            return counted
+
+        return self._write(target, query, write)
+
+    def merge_snapshot(
+        self,
+        target: HiveAcidRelation,
+        changes: HiveAcidRelation,
+        names: SnapshotColumns,
+        valid_to_current: str | None,
+        model: ModelNode,
+    ) -> HiveAcidAdapterResponse:
+        """Apply the changes of a snapshot, as dbt-spark's MERGE does.
+
+        Args:
+            target: the table of the snapshot.
+            changes: a view with dbt's `dbt_change_type`.
+            names: the names of dbt's columns.
+            valid_to_current: the SQL of `dbt_valid_to` in rows that are valid; None for NULL.
+            model: the snapshot.
+        """
+        _config_of(model)
+        self._refuse_others(target)
+        query = f"select * from {changes}"
+        valid_to = quoted(names["dbt_valid_to"])
+        is_valid = f"target.{valid_to} is null"
+        if valid_to_current:
+            is_valid = f"({is_valid} or target.{valid_to} = {valid_to_current})"
+
+        def write(transaction: Transaction) -> None:
+            transaction.merge(
+                target.table_name(),
+                self._with_missing_columns(target, self._rows(query)),
+                names["dbt_scd_id"],
+                update={names["dbt_valid_to"]: f"source.{valid_to}"},
+                where_matched=f"{is_valid} and source.dbt_change_type in ('update', 'delete')",
+                where_not_matched="source.dbt_change_type = 'insert'",
+            )
+
+        return self._write(target, query, write)
+
+    def change_columns(
+        self,
+        target: HiveAcidRelation,
+        added: Sequence[SparkColumn],
+        removed: Sequence[SparkColumn],
+    ) -> None:
+        """Add columns to a table. Rows that are there have NULL.
+
+        Raises:
+            AdapterError: columns are to be removed.
+        """
+        self._refuse_others(target)
+        if removed:
+            raise AdapterError(
+                f"Columns of {target} are removed, or get other types "
+                f"({', '.join(it.name for it in removed)}): files of Hive are read by position, so "
+                "the table must be built again. Run with --full-refresh, or set `on_schema_change: "
+                "append_new_columns`.",
+                code="HIVEACID_TARGET_MUST_BE_REBUILT",
+            )
+        schema = ", ".join(f"{quoted(it.name)} {it.data_type}" for it in added)
+
+        def alter() -> None:
+            with self._writing(target) as transaction:
+                transaction.add_columns(target.table_name(), schema)
+
+        self._statements.run(f"add columns to {target}: {schema}", alter)
+
+    def _write(
+        self,
+        target: HiveAcidRelation,
+        query: str,
+        write: Callable[[Transaction], Observation | None],
+    ) -> HiveAcidAdapterResponse:
+        node = self._statements.node
+
+        def run() -> HiveAcidAdapterResponse:
+            with self._writing(target) as transaction:
+                counted = write(transaction)
+            rows = None if counted is None else int(counted.get[_ROWS])
+            message = "OK" if rows is None else f"OK, {rows} row{'' if rows == 1 else 's'}"
+            response = HiveAcidAdapterResponse.of(message, rows, node.has_read)
+            response.writes = {str(name): id_ for name, id_ in transaction.write_ids.items()}
+            return response
+
+        return self._statements.run(query, run)
+
+    @contextmanager
+    def _writing(self, target: HiveAcidRelation) -> Iterator[Transaction]:
+        """Open a transaction that is committed at the end of the block."""
+        node, name = self._statements.node, target.table_name()
+        with self._run.targets.begin(node.session) as transaction:
+            yield transaction
+            self._run.check_snapshot(node)
+            self._run.targets.end(name)
+        self._run.targets.published(name)
+
+    def _rows(self, query: str) -> DataFrame:
+        node = self._statements.node
+        self._run.prepare(node, query)
+        return node.run_sql(query)
+
+    def _with_missing_columns(self, target: HiveAcidRelation, rows: DataFrame) -> DataFrame:
+        given = {name.lower() for name in rows.columns}
+        for column in self._relations.get_columns_in_relation(target):
+            if column.name.lower() not in given:
+                rows = rows.withColumn(column.name, F.lit(None))
+        return rows
+
+    def _refuse_others(self, target: HiveAcidRelation) -> None:
+        """Refuse to write an ACID table that no node of dbt has made."""
+        table = self._run.targets.look_up(target.table_name())
+        if table is None or not table.is_transactional or NODE in table.parameters:
+            return
+        raise AdapterError(
+            f"{target} is a Hive ACID table that dbt did not make, so it is not changed. If dbt is "
+            f"to own it, run in Hive: ALTER TABLE {target} SET TBLPROPERTIES ('{NODE}'='adopted').",
+            code="HIVEACID_TARGET_NOT_OF_DBT",
+        )
+
+    @contextmanager
+    def _set_aside(self, target: HiveAcidRelation, old: HiveAcidRelation | None) -> Iterator[None]:
+        """Rename a view, or a table that is not ACID, until its successor is built."""
+        table = self._run.targets.look_up(target.table_name())
+        if old is None or (table is not None and table.is_transactional):
+            yield
+            return
+        aside = old.incorporate(path={"identifier": f"{old.identifier}__dbt_backup"})
+        self._relations.rename_relation(old, aside)
+        try:
+            yield
+        except BaseException:
+            self._relations.rename_relation(aside, old)
+            raise
+        self._relations.drop_relation(aside)
+
+
+def _config_of(model: ModelNode) -> AcidTargetConfig:
+    return AcidTargetConfig.of(model["name"], model["config"])
+
+
+def _counted(rows: DataFrame) -> tuple[DataFrame, Observation]:
+    """Return rows that are counted while they are written."""
+    counted = Observation()
+    return rows.observe(counted, F.count(F.lit(1)).alias(_ROWS)), counted
+
+
+def _with_comments(rows: DataFrame, model: ModelNode, config: AcidTargetConfig) -> DataFrame:
+    if "columns" not in config.persists:
+        return rows
+    comments = {
+        name.lower(): column.get("description") or "" for name, column in model["columns"].items()
+    }
+    for field in rows.schema:
+        if comment := comments.get(field.name.lower()):
+            rows = rows.withMetadata(field.name, {**field.metadata, "comment": comment})
+    return rows
+
+
+def _condition(config: AcidTargetConfig) -> tuple[str, ...] | Column:
+    """Return the key, or the condition of a MERGE with dbt's `incremental_predicates`."""
+    if not config.predicates:
+        return config.unique_key
+    texts = [_SIDE.sub(lambda it: _SIDES[it[0].upper()], text) for text in config.predicates]
+    keys = (f"source.{quoted(key)} = target.{quoted(key)}" for key in config.unique_key)
+    return F.expr(" and ".join(f"({text})" for text in [*texts, *keys]))
+
+
+def _updates(
+    config: AcidTargetConfig, rows: DataFrame, given: set[str]
+) -> Mapping[str, str] | None:
+    """Return what a MERGE sets; None for all columns."""
+    names = [name for name in rows.columns if name.lower() in given]
+    if config.update_columns is not None:
+        names = list(config.update_columns)
+    elif config.exclude_columns:
+        left_out = {name.lower() for name in config.exclude_columns}
+        names = [name for name in names if name.lower() not in left_out]
+    elif len(names) == len(rows.columns):
+        return None
+    return {name: f"source.{quoted(name)}" for name in names}

@@ -1,0 +1,95 @@
+"""Snapshots of the ACID targets that a command writes: each shows its newest rows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+
+from pyspark.sql import SparkSession
+
+from hiveacid import Transaction
+from hiveacid.engine import SnapshotEngine
+from hiveacid.metastore.models import Table, TableName
+from hiveacid.sql.known_tables import KnownTables
+
+
+class WrittenTargets:
+    """A snapshot for each target, apart from the one of the sources. Thread-safe.
+
+    The snapshot of the sources is older than the rows that the command writes. Its locks would hold
+    up the publication of a target that it has read.
+    """
+
+    def __init__(
+        self,
+        names: Callable[[], Collection[TableName]],
+        make: Callable[[], SnapshotEngine],
+        begin: Callable[[SparkSession], Transaction],
+        tables: KnownTables,
+    ) -> None:
+        """Open nothing yet.
+
+        Args:
+            names: returns the ACID targets that the command writes.
+            make: makes a snapshot without a transaction.
+            begin: makes a transaction that writes, not yet begun.
+            tables: the tables that the metastore has.
+        """
+        self._names = names
+        self._make = make
+        self.begin = begin
+        self._tables = tables
+        self._lock = threading.Lock()
+        self._snapshots: dict[TableName, SnapshotEngine] = {}
+
+    def snapshot_of(self, name: TableName) -> SnapshotEngine | None:
+        """Return the snapshot of a target; None for a table that the command does not write."""
+        if name not in self._names():
+            return None
+        with self._lock:
+            if name not in self._snapshots:
+                self._snapshots[name] = self._make()
+            return self._snapshots[name]
+
+    def check_alive(self, names: Iterable[TableName]) -> set[TableName]:
+        """Check the transactions that targets among `names` are read in; return these targets.
+
+        Raises:
+            TransactionLostError: one is lost.
+        """
+        with self._lock:
+            read = {name: self._snapshots[name] for name in names if name in self._snapshots}
+        for snapshot in read.values():
+            snapshot.check_alive()
+        return set(read)
+
+    def end(self, name: TableName) -> None:
+        """End the snapshot of a target before it is written; the next read opens another one."""
+        with self._lock:
+            snapshot = self._snapshots.pop(name, None)
+        if snapshot is not None:
+            snapshot.end(partial(_explain, name))
+
+    def look_up(self, name: TableName) -> Table | None:
+        """Return the table of a name as it is now; None without one."""
+        self._tables.forget(name)
+        return self._tables.get(name)
+
+    def published(self, name: TableName) -> None:
+        """Forget what was known of a target before it was written."""
+        self._tables.forget(name)
+
+    def end_all(self) -> None:
+        """End all snapshots. May be called again."""
+        with self._lock:
+            names = list(self._snapshots)
+        for name in names:
+            self.end(name)
+
+
+def _explain(name: TableName, what: str) -> str:
+    return (
+        f"{what or name} was read by another node while the node that makes {name} wrote it. Let "
+        f"the reader depend on that node: name {name} by ref()."
+    )
