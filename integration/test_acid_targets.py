@@ -90,6 +90,51 @@ def test_tables_are_built_rebuilt_and_replaced(
     # dbt reads them as it reads sources.
     result = project.succeed("show", "--inline", "select * from {{ ref('big') }}", "--quiet")
     assert len(node_results(result)[0].agate_table.rows) == 3
+    project.succeed("docs", "generate")
+    nodes = project.artifact("catalog.json")["nodes"]
+    assert list(nodes["model.test.big"]["columns"]) == ["id", "amount", "land"]
+
+
+def test_a_view_and_a_plain_table_become_acid_tables(
+    project: DbtProject, hive_client: HiveClient, database: str
+) -> None:
+    sql = f"select id from {ORDERS}"
+    project.models(
+        was_view="{{ config(materialized='view') }} " + sql,
+        was_plain="{{ config(file_format='orc') }} " + sql,
+    )
+    project.succeed("run")
+    project.models(was_view=model(sql), was_plain=model(sql))
+    project.succeed("run")
+    for name in ("was_view", "was_plain"):
+        hive_client.execute(f"DELETE FROM {name} WHERE id = 1")
+        assert shown(hive_client, name) == [(2,), (3,)]
+    assert [name for (name,) in hive_client.query("SHOW TABLES") if "__" in name] == []
+
+
+def test_changes_of_an_acid_target_are_followed(
+    project: DbtProject, hive_client: HiveClient, database: str
+) -> None:
+    project.models(
+        mart=model(
+            f"select id, amount from {ORDERS}",
+            materialized="incremental",
+            incremental_strategy="merge",
+            unique_key="id",
+        ),
+        copy="{{ config(materialized='incremental', incremental_strategy='acid_changes', "
+        "unique_key='id', file_format='delta') }} "
+        "select id, amount from {{ acid_changes(ref('mart')) }}",
+    )
+    project.succeed("run")
+    hive_client.execute("UPDATE orders SET amount = 50 WHERE id = 2")
+    hive_client.execute("DELETE FROM mart WHERE id = 3")
+    project.succeed("run")
+    result = project.succeed("show", "--inline", "select * from {{ ref('copy') }} order by id")
+    rows = [tuple(row) for row in node_results(result)[0].agate_table.rows]
+    assert [(int(id_), float(amount)) for id_, amount in rows] == [
+        (id_, float(amount)) for id_, amount in shown(hive_client, "mart")
+    ]
 
 
 INCREMENTAL: dict[str, dict[str, Any]] = {

@@ -135,7 +135,7 @@ class HiveAcidAdapter(SparkAdapter):
             self._stores,
             self._recovery,
         )
-        self._acid_targets = AcidTargets(statements, self, self.run)
+        self._acid_targets = AcidTargets(statements, self, self.run, invocation_id)
         self._model_runs = ModelRuns(services, self._open_node)
         project = self._project
         self._catalog = Catalog(

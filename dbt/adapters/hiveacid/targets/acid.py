@@ -17,6 +17,7 @@ from dbt.adapters.hiveacid.node_context import NodeContext, Statements
 from dbt.adapters.hiveacid.relation import HiveAcidRelation, RelationCatalog
 from dbt.adapters.hiveacid.selected_nodes import ModelNode
 from dbt.adapters.hiveacid.targets.acid_config import AcidTargetConfig
+from dbt.adapters.hiveacid.targets.staging import BACKUP, next_to, remove_backup
 from hiveacid import Transaction
 from hiveacid.formatting import quoted
 from hiveacid.metastore.models import Table, TableName
@@ -69,10 +70,17 @@ class SnapshotColumns(TypedDict):
 class AcidTargets:
     """Hive ACID tables that nodes build and change."""
 
-    def __init__(self, statements: Statements, relations: RelationCatalog, run: AcidRun) -> None:
+    def __init__(
+        self,
+        statements: Statements,
+        relations: RelationCatalog,
+        run: AcidRun,
+        invocation_id: str,
+    ) -> None:
         self._statements = statements
         self._relations = relations
         self._run = run
+        self._invocation_id = invocation_id
 
     def build(
         self,
@@ -270,19 +278,22 @@ class AcidTargets:
 
     @contextmanager
     def _set_aside(self, target: HiveAcidRelation, old: HiveAcidRelation | None) -> Iterator[None]:
-        """Rename a view, or a table that is not ACID, until its successor is built."""
+        """Rename a view, or a table that is not ACID, until its successor is built.
+
+        After a crash `Recovery` finds it by its name.
+        """
         table = self._run.targets.look_up(target.table_name())
         if old is None or (table is not None and table.is_transactional):
             yield
             return
-        aside = old.incorporate(path={"identifier": f"{old.identifier}__dbt_backup"})
+        aside = next_to(old, BACKUP, self._invocation_id)
         self._relations.rename_relation(old, aside)
         try:
             yield
         except BaseException:
             self._relations.rename_relation(aside, old)
             raise
-        self._relations.drop_relation(aside)
+        remove_backup(self._relations, aside, target, self._statements.session)
 
 
 def _config_of(model: ModelNode) -> AcidTargetConfig:

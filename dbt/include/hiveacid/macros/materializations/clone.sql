@@ -31,3 +31,9 @@
   {% do persist_docs(target_relation, model) %}
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}
+
+
+{#-- Spark cannot clone a Hive ACID table: dbt makes a view of it. --#}
+{% macro hiveacid__can_clone_table() %}
+  {%- do return(config.get('file_format') != 'acid' and spark__can_clone_table()) -%}
+{% endmacro %}
