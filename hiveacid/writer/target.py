@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
+from hiveacid.acid.layout import hidden_part
 from hiveacid.errors import UnwritableTableError
 from hiveacid.metastore.models import Partition, ServerInfo, Table, partition_name
 from hiveacid.reader.columns import TableColumns, table_columns
@@ -24,6 +26,9 @@ _WRITTEN_TYPES = frozenset(
 _NOT_IN_PARQUET = frozenset("timestamp date array map".split())
 """Types whose values Hive shows differently in Spark's Parquet files (docs/targets-in-hive.md)."""
 
+_NOT_IN_PARQUET_OF_HIVE_3 = _NOT_IN_PARQUET | {"decimal"}
+"""Hive 3 fails on the decimals in Spark's Parquet files."""
+
 _KEY_TYPES = frozenset("tinyint smallint int bigint string date".split())
 """Types of partition columns whose directories Spark names as Hive does (compared in tests)."""
 
@@ -39,6 +44,7 @@ class Target:
     columns: TableColumns
     partitions: Mapping[str, Partition]
     file_format: str
+    server: ServerInfo
 
     @classmethod
     def of(cls, table: Table, partitions: Iterable[Partition], server: ServerInfo) -> Target:
@@ -56,7 +62,7 @@ class Target:
         keys = [key.name for key in table.partition_keys]
         by_name = {partition_name(keys, it.values): it for it in partitions}
         file_format = _FORMATS[table.storage.input_format or ""]
-        return cls(table, table_columns(table), by_name, file_format)
+        return cls(table, table_columns(table), by_name, file_format, server)
 
     @property
     def location(self) -> str:
@@ -69,12 +75,19 @@ class Target:
         return self.columns.partition.names
 
     def check_partition(self, name: str) -> None:
-        """Refuse an existing partition whose files have another format than the table's.
+        """Refuse an existing partition that Hive does not show, or that has another format.
 
         Raises:
             UnwritableTableError: it has.
         """
         existing, own = self.partitions.get(name), self.table.storage
+        hidden = existing and _hidden_reason(existing.storage.location, self.server)
+        if hidden:
+            raise UnwritableTableError(
+                f"{self.table.name} cannot be written: of its partition {name}, {hidden}. Set "
+                "another location (ALTER TABLE … SET LOCATION).",
+                code="HIVEACID_WRITE_NOT_SUPPORTED",
+            )
         if existing is not None and existing.storage.input_format != own.input_format:
             raise UnwritableTableError(
                 f"{self.table.name} cannot be written: its partition {name} has another format "
@@ -85,6 +98,11 @@ class Target:
     def is_same(self, other: Target) -> bool:
         """Whether rows and row ids for this table fit another look at it: no DDL came between."""
         return _shape(self.table) == _shape(other.table)
+
+    @property
+    def is_of_hive_3(self) -> bool:
+        """Whether Hive 3 reads what is written."""
+        return bool(self.server.is_hive_3)
 
     def location_of(self, partition: str) -> str:
         """Return the directory of a partition, existing or new; the table's for an empty name."""
@@ -112,23 +130,34 @@ def _shape(table: Table) -> tuple[object, ...]:
 def _reason_against(table: Table, server: ServerInfo) -> str | None:
     if not table.is_transactional or table.table_type != "MANAGED_TABLE":
         return "it is not a transactional table"
-    if not server.traces_dropped_partitions:
-        return f"writes have been compared with Hive 4 only, and the metastore is {server.version}"
+    if server.is_hive_3 is None:
+        return (
+            "writes have been compared with Hive 4 and Apache Hive 3 only, and the metastore is "
+            f"{server.version}"
+        )
+    if hidden := _hidden_reason(table.storage.location, server):
+        return hidden
     if table.is_bucketed:
         return "it is bucketed (CLUSTERED BY), and Spark does not know Hive's hash"
     file_format = _FORMATS.get(table.storage.input_format or "")
     if file_format is None or (table.is_full_acid and file_format is not _ORC):
         return f"its format ({table.storage.input_format}) is not written"
+    not_in_parquet = _NOT_IN_PARQUET_OF_HIVE_3 if server.is_hive_3 else _NOT_IN_PARQUET
     for column in table.storage.columns:
         others = _words(column.type) - _WRITTEN_TYPES
         if file_format is _PARQUET:
-            others |= _words(column.type) & _NOT_IN_PARQUET
+            others |= _words(column.type) & not_in_parquet
         if others:
             return f"column {column.name} has the type {column.type}"
     for key in table.partition_keys:
         if key.type not in _KEY_TYPES:
             return f"partition column {key.name} has the type {key.type}"
     return None
+
+
+def _hidden_reason(location: str, server: ServerInfo) -> str | None:
+    hidden = None if server.is_hive_3 else hidden_part(urlsplit(location).path)
+    return hidden and f"Hive shows no row in {location}, because the name {hidden} is hidden"
 
 
 def _words(hive_type: str) -> set[str]:
