@@ -52,9 +52,14 @@ def task_of(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
+def insert_only_name(number: int) -> str:
+    """Return the name of a file in an insert-only table."""
+    return f"{number:06d}_0"
+
+
 def raw_name(number: int) -> str:
     """Return the name of a file without ACID columns: Hive finds its row ids by it."""
-    return f"{_checked(number):06d}_0"
+    return insert_only_name(_checked(number))
 
 
 def bucket_name(number: int) -> str:

@@ -6,10 +6,13 @@ from collections.abc import Callable, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from hiveacid.acid.layout import ACID_VERSION_FILE
 from hiveacid.errors import PublicationError
+from hiveacid.formatting import quoted
 from hiveacid.jvm.filesystem import list_location
+from hiveacid.metastore.models import partition_name
 from hiveacid.reader.deletes import BUCKET, PARTITION, ROW, WRITE_ID
 from hiveacid.writer.files import Files
 from hiveacid.writer.layout import (
@@ -17,14 +20,23 @@ from hiveacid.writer.layout import (
     Kind,
     StagedDirectory,
     bucket_name,
+    insert_only_name,
+    partition_values,
     raw_name,
     task_of,
 )
-from hiveacid.writer.rows import fit, on_hives_clock
+from hiveacid.writer.rows import fit, on_hives_clock, with_checked_dates
 from hiveacid.writer.target import Target
 
 _OPERATION_DELETE = 2
 """Value of the ACID column `operation` in delete events."""
+_OPERATION_INSERT = 0
+"""Value of the ACID column `operation` in new rows."""
+_VERSION_OF_BUCKET_PROPERTY = 1 << 29
+_ROWS_OF_TASK = (1 << 33) - 1
+"""The bits of `monotonically_increasing_id` that count the rows of a task."""
+_KEY = "hiveacid_key_{}"
+"""Names of partition columns beside ACID columns, which may have the same names."""
 _OF_PARTITION, _OF_FILE = "partition", "file"
 """Columns of delete events that Spark makes directories of: the numbers of partition and file."""
 
@@ -33,12 +45,14 @@ _OPTIONS = {
     "maxRecordsPerFile": "0",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
+STRICT = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
+"""Options of reads of what is staged."""
 _WRITERS = {
     # By its class: `spark.sql.orc.impl` may name the writer of Hive 1.2.
-    "orc": ("org.apache.spark.sql.execution.datasources.orc.OrcFileFormat", "zstd"),
-    "parquet": ("parquet", "snappy"),
+    "orc": "org.apache.spark.sql.execution.datasources.orc.OrcFileFormat",
+    "parquet": "parquet",
 }
-"""Spark's writer and a codec that Hive 4 reads, by file format."""
+"""Spark's writer, by file format."""
 
 
 def stage_raw(
@@ -47,14 +61,67 @@ def stage_raw(
     """Stage rows in the table's own columns, below `root`.
 
     Hive makes their row ids of the directory and the file's name. Insert-only tables have no row
-    ids, and keep Spark's names.
+    ids, but a compaction that merges files loses those with other names.
     """
-    rows = fit(frame, target.columns)
-    if target.file_format == "orc":
-        rows = on_hives_clock(rows, [*target.columns.data, *target.columns.partition])
+    rows = _on_disk(target, frame)
     _write(rows, target, root, target.keys)
-    name = raw_name if target.table.is_full_acid else None
-    return _staged(rows.sparkSession, root, kind, statement, name)
+    name = raw_name if target.table.is_full_acid else insert_only_name
+    return [
+        StagedDirectory(f"{root}/{it}" if it else root, it, kind, statement)
+        for it in _renamed(rows.sparkSession, root, name)
+    ]
+
+
+def stage_to_wrap(target: Target, frame: DataFrame, root: str) -> None:
+    """Stage rows below `root` for `stage_wrapped`, which needs their write id."""
+    _write(_on_disk(target, frame), target, root, ())
+
+
+def stage_wrapped(
+    spark: SparkSession,
+    target: Target,
+    source: str,
+    root: str,
+    kind: Kind,
+    statement: int,
+    write_id: int,
+) -> list[StagedDirectory]:
+    """Stage the rows in `source` (`stage_to_wrap`) with ACID columns, below `root`."""
+    schema = StructType([*target.columns.data, *target.columns.partition])
+    reader = spark.read.format(_WRITERS["orc"]).options(**STRICT).schema(schema)
+    data = [F.col(quoted(name)) for name in target.columns.data.names]
+    keys = {key: _KEY.format(number) for number, key in enumerate(target.keys)}
+    bucket = f"{_VERSION_OF_BUCKET_PROPERTY | statement} | shiftleft(spark_partition_id(), 16)"
+    rows = reader.load(source).select(
+        F.lit(_OPERATION_INSERT).cast("int").alias("operation"),
+        F.lit(write_id).cast("bigint").alias("originalTransaction"),
+        F.expr(bucket).cast("int").alias("bucket"),
+        F.expr(f"monotonically_increasing_id() & {_ROWS_OF_TASK}L").alias("rowId"),
+        F.lit(write_id).cast("bigint").alias("currentTransaction"),
+        F.struct(*data).alias("row"),
+        *(F.col(quoted(key)).alias(alias) for key, alias in keys.items()),
+    )
+    # Else Spark sorts by the keys alone.
+    ordered = rows.sortWithinPartitions(*keys.values(), "rowId") if keys else rows
+    _write(ordered, target, root, [*keys.values()])
+    staged, files = [], Files(spark)
+    for relative in _renamed(spark, root, bucket_name):
+        path = f"{root}/{relative}" if relative else root
+        files.write(f"{path}/{ACID_VERSION_FILE}", b"2")
+        name = partition_name(target.keys, partition_values(relative)) if keys else ""
+        staged.append(StagedDirectory(path, name, kind, statement))
+    return staged
+
+
+def _on_disk(target: Target, frame: DataFrame) -> DataFrame:
+    """Return rows with the columns, types and values that files get."""
+    rows = fit(frame, target.columns)
+    fields = [*target.columns.data, *target.columns.partition]
+    if target.file_format == "orc":
+        if not target.server.marks_calendars:
+            rows = with_checked_dates(rows, fields)
+        rows = on_hives_clock(rows, fields)
+    return rows
 
 
 def stage_deletes(
@@ -93,7 +160,13 @@ def stage_deletes(
         if path not in moved:
             files.make_directory(path)
             moved[path] = partitions[int(partition)]
-        files.rename(file.path, f"{path}/{bucket_name(int(number))}")
+        name = f"{path}/{bucket_name(int(number))}"
+        if target.is_of_hive_3:
+            # It counts the delete events by this (`OrcAcidUtils.parseAcidStats`).
+            counts = f"0,0,{files.rows_of(file.path)}"
+            files.copy_with_metadata(file.path, name, {"hive.acid.stats": counts})
+        else:
+            files.rename(file.path, name)
     for path in moved:
         # Says that the files have no updates among inserts, as those of Hive 2.
         files.write(f"{path}/{ACID_VERSION_FILE}", b"2")
@@ -103,21 +176,17 @@ def stage_deletes(
 
 
 def _write(frame: DataFrame, target: Target, root: str, directories: Sequence[str]) -> None:
-    name, codec = _WRITERS[target.file_format]
-    writer = frame.write.format(name).mode("append").options(compression=codec, **_OPTIONS)
+    # Hive 3's ORC has no zstd.
+    codec = "zstd" if target.file_format == "orc" and not target.is_of_hive_3 else "snappy"
+    writer = frame.write.format(_WRITERS[target.file_format]).mode("append")
+    writer = writer.options(compression=codec, **_OPTIONS)
     if directories:
         writer = writer.partitionBy(*directories)
     writer.save(root)
 
 
-def _staged(
-    spark: SparkSession,
-    root: str,
-    kind: Kind,
-    statement: int,
-    name: Callable[[int], str] | None,
-) -> list[StagedDirectory]:
-    """Give Spark's files the names that Hive wants, and return their directories."""
+def _renamed(spark: SparkSession, root: str, name: Callable[[int], str]) -> list[str]:
+    """Give Spark's files the names that Hive wants; return their directories, below `root`."""
     files, partitions = Files(spark), set()
     for file in list_location(spark, root).files:
         partition, _, own = file.relative.rpartition("/")
@@ -129,9 +198,5 @@ def _staged(
                 "committed."
             )
         partitions.add(partition)
-        if name is not None:
-            files.rename(file.path, file.path.removesuffix(own) + name(task))
-    return [
-        StagedDirectory(f"{root}/{it}" if it else root, it, kind, statement)
-        for it in sorted(partitions)
-    ]
+        files.rename(file.path, file.path.removesuffix(own) + name(task))
+    return sorted(partitions)

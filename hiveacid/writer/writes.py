@@ -20,7 +20,7 @@ from hiveacid.errors import (
 )
 from hiveacid.formatting import quoted
 from hiveacid.metastore.models import LockType, ServerInfo, TableName
-from hiveacid.metastore.writing_client import Operation, WritingClient
+from hiveacid.metastore.writing_client import Operation, RowsToWrap, WritingClient
 from hiveacid.reader.ansi_mode import casts_as_hive
 from hiveacid.reader.deletes import ROW_ID
 from hiveacid.reader.orc_footers import OrcFooters
@@ -30,7 +30,7 @@ from hiveacid.snapshots.transaction import Transaction
 from hiveacid.writer.files import Files
 from hiveacid.writer.layout import STAGE_PREFIX, Kind, StagedDirectory
 from hiveacid.writer.rows import fit
-from hiveacid.writer.stage import stage_raw
+from hiveacid.writer.stage import STRICT, stage_raw, stage_to_wrap
 from hiveacid.writer.target import Target
 
 logger = logging.getLogger("hiveacid")
@@ -40,6 +40,12 @@ _LOCK_OF = {
     Operation.DELETE: LockType.EXCL_WRITE,
     Operation.UPDATE: LockType.EXCL_WRITE,
 }
+_LOCK_OF_HIVE_3 = {
+    Operation.INSERT: LockType.SHARED_READ,
+    Operation.DELETE: LockType.SHARED_WRITE,
+    Operation.UPDATE: LockType.SHARED_WRITE,
+}
+"""Hive 3 has no EXCL_WRITE: there SHARED_WRITE locks exclude each other."""
 
 
 class Reads(Protocol):
@@ -71,6 +77,9 @@ class TableWrites:
         read: the table as the transaction has read it, if what is written depends on it.
         tolerates_inserts: whether rows that others add after the read change nothing.
         write_id: None until it is allocated.
+        rows_to_wrap: which new rows get ACID columns.
+        to_wrap: what is staged to get them: directory, kind and number of the statement.
+        numbered: what is staged with the write id in the files, for the present write id.
     """
 
     target: Target
@@ -83,6 +92,9 @@ class TableWrites:
     read: PinnedTable | None = None
     tolerates_inserts: bool = True
     write_id: int | None = None
+    rows_to_wrap: RowsToWrap = RowsToWrap.NONE
+    to_wrap: list[tuple[str, Kind, int]] = field(default_factory=list)
+    numbered: list[StagedDirectory] = field(default_factory=list)
     statements: int = 0
 
     @property
@@ -93,7 +105,9 @@ class TableWrites:
     @property
     def lock_type(self) -> LockType:
         """Lock that Hive itself takes for such a write."""
-        return LockType.EXCLUSIVE if self.is_overwrite else _LOCK_OF[self.operation]
+        if self.is_overwrite:
+            return LockType.EXCLUSIVE
+        return (_LOCK_OF_HIVE_3 if self.target.is_of_hive_3 else _LOCK_OF)[self.operation]
 
     def next_statement(self) -> int:
         """Return the number of a new statement of the transaction in the table."""
@@ -104,12 +118,27 @@ class TableWrites:
         """Return a directory of the stage."""
         return f"{self.stage}/{name}"
 
+    @property
+    def directories(self) -> list[StagedDirectory]:
+        """All directories to publish."""
+        return [*self.staged, *self.numbered]
+
+    def wraps(self, kind: Kind) -> bool:
+        """Whether new rows get ACID columns."""
+        if not self.target.table.is_full_acid:
+            return False
+        only_added = self.rows_to_wrap is RowsToWrap.ADDED
+        return self.rows_to_wrap is RowsToWrap.ALL or (only_added and kind is Kind.DELTA)
+
 
 class Writes:
     """Everything that one transaction writes. All threads may share it; its methods take turns."""
 
-    def __init__(self, client: WritingClient, reads: Reads, footers: OrcFooters) -> None:
+    def __init__(
+        self, client: WritingClient, reads: Reads, footers: OrcFooters, wrap_rows: bool
+    ) -> None:
         """Begin with nothing staged."""
+        self._rows_to_wrap = RowsToWrap.ALL if wrap_rows else None
         self._client = client
         self._reads = reads
         self._footers = footers
@@ -190,12 +219,12 @@ class Writes:
             rows = self._rows(spark, table)
             # Another one may insert the same key.
             table.tolerates_inserts = when_not_matched is None
+            matched = None if rows is None else _keys(rows, on)
             if when_matched is not None and rows is not None:
-                matched = rows.join(_keys(source, on), on, "left_semi")
+                matched = self._delete(table, rows.join(_keys(source, on), on, "left_semi"), on)
                 _check_unique(table.name, source, matched, on)
-                self._delete(table, matched)
             updates, inserts = when_matched == "update", when_not_matched == "insert"
-            new = _new_rows(source, rows, on, updates, inserts)
+            new = _new_rows(source, matched, on, updates, inserts)
             if new is not None:
                 self._add(table, new, Kind.DELTA)
 
@@ -224,6 +253,10 @@ class Writes:
     def _add(self, table: TableWrites, frame: DataFrame, kind: Kind) -> None:
         statement = table.next_statement()
         root = table.directory(f"rows_{statement}")
+        if table.wraps(kind):
+            stage_to_wrap(table.target, frame, root)
+            table.to_wrap.append((root, kind, statement))
+            return
         staged = stage_raw(table.target, frame, root, kind, statement)
         for directory in staged:
             table.target.check_partition(directory.partition)
@@ -234,10 +267,13 @@ class Writes:
         with casts_as_hive(spark):
             return rows_with_ids(spark, table.read, self._footers)
 
-    def _delete(self, table: TableWrites, rows: DataFrame) -> None:
+    def _delete(self, table: TableWrites, rows: DataFrame, on: Sequence[str] = ()) -> DataFrame:
+        """Stage the row ids of rows to delete, and return their columns `on`."""
         assert table.read is not None
-        table.deleted = (table.directory("deleted"), table.read.location_names)
-        rows.select(*ROW_ID).write.parquet(table.deleted[0])
+        path = table.directory("deleted")
+        table.deleted = (path, table.read.location_names)
+        rows.select(*ROW_ID, *_columns(on)).write.parquet(path)
+        return _keys(rows.sparkSession.read.options(**STRICT).parquet(path), on)
 
     def _table(
         self,
@@ -267,8 +303,17 @@ class Writes:
             )
         self._spark = spark
         stage = f"{target.location}/{STAGE_PREFIX}{transaction.id}"
-        self._tables[name] = TableWrites(target, operation, stage)
-        return self._tables[name]
+        if self._rows_to_wrap is None:
+            self._rows_to_wrap = self._client.rows_to_wrap()
+        if self._rows_to_wrap is not RowsToWrap.NONE and target.is_of_hive_3:
+            raise UnwritableTableError(
+                f"{name} cannot be written: its rows need ACID columns (wrap_rows, or a setting of "
+                "the metastore), which Hive 3 does not read in Spark's files. Write it with Hive.",
+                code="HIVEACID_WRITE_NOT_SUPPORTED",
+            )
+        table = TableWrites(target, operation, stage, rows_to_wrap=self._rows_to_wrap)
+        self._tables[name] = table
+        return table
 
 
 def look_up(client: WritingClient, name: TableName, server: ServerInfo) -> Target:
@@ -296,16 +341,19 @@ def _names_in(target: Target, on: list[str]) -> list[str]:
     return [own[name.lower()] for name in on]
 
 
-def _keys(rows: DataFrame, on: list[str]) -> DataFrame:
-    return rows.select(*(F.col(quoted(name)) for name in on))
+def _columns(names: Sequence[str]) -> list[Column]:
+    return [F.col(quoted(name)) for name in names]
+
+
+def _keys(rows: DataFrame, on: Sequence[str]) -> DataFrame:
+    return rows.select(*_columns(on))
 
 
 def _check_unique(name: TableName, source: DataFrame, matched: DataFrame, on: list[str]) -> None:
     """Refuse two rows of the source that match the same row, as Hive's MERGE does."""
-    keys = [F.col(quoted(key)) for key in on]
-    counted = source.groupBy(*keys).agg(F.count(F.lit(1)).alias(_COUNT))
+    counted = source.groupBy(*_columns(on)).agg(F.count(F.lit(1)).alias(_COUNT))
     repeated = _keys(counted.where(f"{_COUNT} > 1"), on)
-    found = repeated.join(_keys(matched, on), on, "left_semi").limit(1).collect()
+    found = repeated.join(matched, on, "left_semi").limit(1).collect()
     if found:
         shown = ", ".join(f"{key} = {value!r}" for key, value in found[0].asDict().items())
         raise UnwritableRowsError(
@@ -315,15 +363,20 @@ def _check_unique(name: TableName, source: DataFrame, matched: DataFrame, on: li
         )
 
 
+_JOINS = {(True, True): "left_outer", (True, False): "inner", (False, True): "left_anti"}
+"""How rows that update, and rows that are added, are found among those that match."""
+
+
 def _new_rows(
-    source: DataFrame, rows: DataFrame | None, on: list[str], updates: bool, inserts: bool
+    source: DataFrame, matched: DataFrame | None, on: list[str], updates: bool, inserts: bool
 ) -> DataFrame | None:
-    """Return the rows of the source that the table gets: matched ones, new ones, or both."""
-    if updates and inserts:
-        return source
+    """Return the rows that the table gets: one for each that is updated, and new ones.
+
+    `matched` has the keys of the table's rows, None if the table has none.
+    """
     if not updates and not inserts:
         return None
-    if rows is None:
+    if matched is None:
         return source if inserts else None
-    kept = source.join(_keys(rows, on), on, "left_semi" if updates else "left_anti")
-    return kept.select(*(F.col(quoted(name)) for name in source.columns))
+    joined = source.join(matched, on, _JOINS[updates, inserts])
+    return joined.select(*_columns(source.columns))
