@@ -26,6 +26,7 @@ from integration.support.histories.report import (
     run,
     summary,
     write_reads,
+    write_turns,
 )
 from integration.support.histories.turns import Turns
 from integration.support.hive import HiveServer
@@ -91,8 +92,13 @@ def test_hive_and_the_library_write_in_turns(ground: Ground, record_property: Re
 def test_hive_and_the_library_write_in_turns_for_an_hour(
     ground: Ground, record_property: Record
 ) -> None:
+    """An hour, after which its section of docs/random-histories.md is written."""
     turns = Turns(ground)
-    run(turns, minutes=60, most_mismatches=20, record=record_property)
+
+    def write(seconds: float) -> None:
+        write_turns(turns.tally, turns.seed, seconds, dt.date.today(), QUERY_COMPACTION)
+
+    run(turns, minutes=60, most_mismatches=20, record=record_property, after_each=write)
     turns.close()
     assert_sound(turns)
     assert turns.tally.comparisons >= 1000
