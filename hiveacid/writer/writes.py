@@ -305,7 +305,8 @@ class Writes:
         stage = f"{target.location}/{STAGE_PREFIX}{transaction.id}"
         if self._rows_to_wrap is None:
             self._rows_to_wrap = self._client.rows_to_wrap()
-        if self._rows_to_wrap is not RowsToWrap.NONE and target.is_of_hive_3:
+        is_wrapped = self._rows_to_wrap is not RowsToWrap.NONE and target.table.is_full_acid
+        if is_wrapped and target.is_of_hive_3:
             raise UnwritableTableError(
                 f"{name} cannot be written: its rows need ACID columns (wrap_rows, or a setting of "
                 "the metastore), which Hive 3 does not read in Spark's files. Write it with Hive.",
