@@ -56,6 +56,7 @@ def transaction(
     metastore_timeout: float = 60.0,
     security: Security | Auth | None = NO_SECURITY,
     description: str = "hiveacid",
+    wrap_rows: bool = False,
 ) -> Transaction:
     """Open a transaction that reads and writes Hive ACID tables, as a context manager.
 
@@ -68,8 +69,13 @@ def transaction(
             transaction.overwrite("marts.daily", daily)
             transaction.append("marts.log", spark.sql("SELECT current_timestamp() AS at"))
 
-    Needs a metastore of Hive 4. Arguments are those of `hiveacid.snapshot`; `tables` are those that
-    the transaction reads.
+    Needs a metastore of Hive 4 or 3.1. Arguments are those of `hiveacid.snapshot`; `tables` are
+    those that the transaction reads.
+
+    Args:
+        wrap_rows: write the rows of full-ACID tables with their row ids, as Hive does. It takes
+            longer, and is done anyway where the metastore's settings say that compactions need it
+            (docs/writing.md).
 
     Raises:
         InvalidSettingError: an argument has an invalid value.
@@ -91,9 +97,8 @@ def transaction(
         footers=open_footers(None),
         spark=spark,
     )
-    return Transaction(
-        spark, engine, InitiallyKnown(connect, names, None), names, connect, settings
-    )
+    known = InitiallyKnown(connect, names, None)
+    return Transaction(spark, engine, known, names, connect, settings, wrap_rows)
 
 
 class Transaction(Snapshot):
@@ -118,13 +123,14 @@ class Transaction(Snapshot):
         tables: frozenset[TableName],
         connect: partial[WritingClient],
         settings: SnapshotSettings,
+        wrap_rows: bool,
     ) -> None:
         """Open nothing yet; see `hiveacid.transaction`."""
         super().__init__(spark, engine, known, tables, ())
         self._connect = connect
         self._settings = settings
         self._client = connect()
-        self._writes = Writes(self._client, _Reads(engine), engine.footers)
+        self._writes = Writes(self._client, _Reads(engine), engine.footers, wrap_rows)
         self._added_columns: list[AddedColumns] = []
         self._committed: dict[TableName, int] = {}
 

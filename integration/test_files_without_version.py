@@ -15,6 +15,7 @@ import pyorc
 import pytest
 from pyspark.sql import SparkSession
 
+import hiveacid
 from hiveacid.errors import UnreadableTableError
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import TableName
@@ -216,6 +217,35 @@ def test_compactions_that_put_files_together_lose_others(
             left = sorted(differential.check(table, where="id > 1").rows)
             assert left[-2:] == [(3, "x"), (4, "x")]
             assert len(left) == (2 if name in LOSING else 4)
+
+
+@pytest.mark.long("starts a Hive of its own whose compactions merge files")
+@pytest.mark.parametrize("properties", [FULL_ACID, INSERT_ONLY], ids=["full_acid", "insert_only"])
+def test_compactions_that_put_files_together_take_what_the_library_writes(
+    merging: HiveServer, spark: SparkSession, properties: str
+) -> None:
+    table = f"default.written_{len(properties)}"
+    with HiveClient(merging.hs2_port, log=merging.log) as client:
+        client.execute(ON_MAPREDUCE)
+        differential = Differential(merging, client, spark)
+        client.execute(
+            f"CREATE TABLE {table} (id int, v string) STORED AS ORC TBLPROPERTIES ({properties})"
+        )
+        for first in (0, 6, 12):
+            rows = spark.range(first, first + 6, 1, 3).selectExpr("cast(id as int) id", "'x' v")
+            with hiveacid.transaction(spark, merging.metastore_uri) as transaction:
+                if first:
+                    transaction.append(table, rows)
+                else:
+                    transaction.overwrite(table, rows)
+        expected = list(range(18))
+        for kind in ("minor", "major"):
+            client.compact(table, kind, cleaned=True)
+            found = differential.check(table, where="id > 3").rows
+            assert sorted(id_ for id_, _ in found) == expected
+            for id_ in (len(expected), len(expected) + 1):
+                client.execute(f"INSERT INTO {table} VALUES ({id_}, 'x')")
+                expected.append(id_)
 
 
 @pytest.mark.long("starts a Hive of its own whose compactions merge files")

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
+import hiveacid
 from hiveacid.metastore.models import TableName
+from hiveacid.metastore.writing_client import RowsToWrap, WritingClient
 from integration.support.changes import Changes
 from integration.support.differential import Differential
 from integration.support.emptied import Emptied
-from integration.support.hive import HiveClient, HiveServer, HiveSettings
+from integration.support.hive import HiveClient, HiveServer, HiveSettings, HiveSqlError
 from integration.support.hive.config import ON_MAPREDUCE
 from integration.support.tables import FULL_ACID
 
@@ -93,6 +97,45 @@ def test_rows_and_changes_over_compactions(
     assert "base" in directories()
     reads.check(table, where="id > 3")
     changes.check(table, before)
+
+
+def test_minor_compactions_of_what_the_library_writes(
+    server: HiveServer, client: HiveClient, reads: Differential, spark: SparkSession
+) -> None:
+    """They take in rows with ACID columns, which it writes here; rows without are refused."""
+    table = "default.written"
+    client.execute(f"CREATE TABLE {table} {TABLES['parted'].replace('p int', 'bucket int')}")
+
+    def write(*ids: int) -> None:
+        rows = spark.createDataFrame([(i, f"v{i}", 1) for i in ids], "id int, v string, bucket int")
+        with hiveacid.transaction(spark, server.metastore_uri) as transaction:
+            transaction.append(table, rows.repartition(3))
+        with hiveacid.transaction(spark, server.metastore_uri) as transaction:
+            changed = rows.withColumn("v", F.lit("merged")).where("id % 2 = 0")
+            more = spark.createDataFrame([(-ids[0], "new", 1)], rows.schema)
+            transaction.merge(table, changed.union(more), "id")
+
+    expected = []
+    for ids in (range(1, 20), range(20, 40)):
+        write(*ids)
+        expected += [(i, f"v{i}" if i % 2 else "merged", 1) for i in ids]
+        expected.append((-ids[0], "new", 1))
+        assert sorted(reads.check(table, where="v = 'merged'").rows) == sorted(expected)
+        client.compact(table, "minor", "bucket=1", cleaned=True)
+        assert sorted(reads.check(table, where="v = 'merged'").rows) == sorted(expected)
+        directories = {it.name for it in (server.warehouse / "written" / "bucket=1").iterdir()}
+        assert len(directories) == 2, directories
+    client.execute(f"DELETE FROM {table} WHERE id % 3 = 0")
+    client.compact(table, "major", "bucket=1", cleaned=True)
+    found = reads.check(table, where="id > 5").rows
+    assert sorted(found) == sorted(row for row in expected if row[0] % 3)
+
+    with patch.object(WritingClient, "rows_to_wrap", lambda _: RowsToWrap.NONE):
+        write(100, 101)
+        write(102, 103)
+    with pytest.raises(HiveSqlError, match="Query based Minor compaction is not possible"):
+        client.compact(table, "minor", "bucket=1")
+    reads.check(table)
 
 
 def test_a_partition_by_a_decimal(client: HiveClient, reads: Differential) -> None:

@@ -1,5 +1,7 @@
 """Random histories of Hive operations: after each one our rows are Hive's own.
 
+Also histories in which `hiveacid.transaction` writes, too: there Hive's rows are those of a model.
+
 Environment variables choose what a run does: HISTORIES_SEED (fresh by default), HISTORIES_MINUTES,
 HISTORIES_HIVE, the version of Hive, and HISTORIES_COMPACTION=query for compactions on Tez.
 """
@@ -17,7 +19,16 @@ from pyspark.sql import SparkSession
 
 from integration.support.histories.history import Ground, Histories
 from integration.support.histories.operations import QUERY_COMPACTION
-from integration.support.histories.report import Record, assert_sound, run, write_reads
+from integration.support.histories.report import (
+    SUMMARY,
+    Record,
+    assert_sound,
+    run,
+    summary,
+    write_reads,
+    write_turns,
+)
+from integration.support.histories.turns import Turns
 from integration.support.hive import HiveServer
 
 # Measured, it would do less in its time; other tests meet the same code.
@@ -59,3 +70,35 @@ def test_random_histories_for_hours(histories: Histories, record_property: Recor
         after_each=write,
     )
     assert_sound(histories)
+
+
+@pytest.fixture
+def ground(hive_in_test: HiveServer, spark: SparkSession, tmp_path: Path) -> Iterator[Ground]:
+    with Ground.make(hive_in_test, spark, tmp_path, "turns") as ground:
+        yield ground
+
+
+def test_hive_and_the_library_write_in_turns(ground: Ground, record_property: Record) -> None:
+    """A short story, always the same."""
+    turns = Turns(ground, seed=3)
+    turns.steps = (8, 8)
+    turns.run_one(shrink_seconds=0)
+    record_property(SUMMARY, summary(turns.tally, turns.seed, 0))
+    turns.close()
+    assert_sound(turns)
+
+
+@pytest.mark.long("an hour")
+def test_hive_and_the_library_write_in_turns_for_an_hour(
+    ground: Ground, record_property: Record
+) -> None:
+    """An hour, after which its section of docs/random-histories.md is written."""
+    turns = Turns(ground)
+
+    def write(seconds: float) -> None:
+        write_turns(turns.tally, turns.seed, seconds, dt.date.today(), QUERY_COMPACTION)
+
+    run(turns, minutes=60, most_mismatches=20, record=record_property, after_each=write)
+    turns.close()
+    assert_sound(turns)
+    assert turns.tally.comparisons >= 1000

@@ -25,6 +25,7 @@ from integration.support.hive import HiveClient, HiveServer
 from integration.support.shop import ACID, INSERT_ONLY, WAYS, Shop
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "library" / "write_marts.py"
+HIDDEN = ACID.replace("TBLPROPERTIES", "LOCATION '{}' TBLPROPERTIES")
 
 
 def test_appends_and_overwrites_are_rows_of_hive(
@@ -103,6 +104,23 @@ def test_deletes_and_merges_hit_rows_of_every_kind(
         hive_client.compact("t", "major", f"day='{day}'", cleaned=True)
     assert {row[0]: (row[1], row[2]) for row in shop.shown("t")} == state
     differential.check(shop.name("t"))
+
+
+def test_a_merge_of_repeated_keys_is_that_of_hive(shop: Shop, hive_client: HiveClient) -> None:
+    """A row of the source updates each row that it matches, and NULL matches none."""
+    source = [(1, 5), (2, 5), (None, 5)]
+    for table in ("t", "hives"):
+        hive_client.execute(f"CREATE TABLE {table} (id INT, v INT) {ACID}")
+        hive_client.execute(f"INSERT INTO {table} VALUES (1, 0), (1, 1), (3, 1), (NULL, 1)")
+    hive_client.execute(
+        "MERGE INTO hives t USING (SELECT inline(array(struct(1, 5), struct(2, 5), "
+        "struct(cast(NULL as int), 5)))) s ON t.id = s.col1 "
+        "WHEN MATCHED THEN UPDATE SET v = s.col2 "
+        "WHEN NOT MATCHED THEN INSERT VALUES (s.col1, s.col2)"
+    )
+    with shop.transaction() as transaction:
+        transaction.merge(shop.name("t"), shop.rows(*source), "id")
+    assert shop.shown("t") == shop.shown("hives")
 
 
 @pytest.mark.parametrize("kind", [ACID, INSERT_ONLY.format("ORC"), INSERT_ONLY.format("PARQUET")])
@@ -439,12 +457,15 @@ def test_refusals_leave_nothing(shop: Shop, hive_client: HiveClient) -> None:
     )
     hive_client.execute(f"CREATE TABLE decimals (id INT) PARTITIONED BY (v DECIMAL(9,3)) {ACID}")
     hive_client.execute(f"CREATE TABLE io (id INT, v INT) {INSERT_ONLY.format('ORC')}")
+    place = f"file:{shop.hive.warehouse}/_hidden_{shop.database}"
+    hive_client.execute(f"CREATE TABLE below (id INT, v INT) {HIDDEN.format(place)}")
     t, one = shop.name("t"), shop.rows((1, 2))
     doubled = one.union(one)
     unfit = shop.rows((1, Decimal(1)), schema="id int, v decimal(10,0)")
     for call, code in (
         (lambda it: it.append(shop.name("bucketed"), one), "WRITE_NOT_SUPPORTED"),
         (lambda it: it.append(shop.name("decimals"), one), "WRITE_NOT_SUPPORTED"),
+        (lambda it: it.append(shop.name("below"), one), "WRITE_NOT_SUPPORTED"),
         (lambda it: it.delete(shop.name("io"), "id = 1"), "WRITE_NOT_SUPPORTED"),
         (lambda it: it.append(shop.name("none"), one), "TABLE_NOT_FOUND"),
         (lambda it: it.append(t, one.select("id")), "WRITE_COLUMNS_DIFFER"),

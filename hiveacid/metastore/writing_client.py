@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from hmsclient.genthrift.hive_metastore import ttypes
-from thrift.Thrift import TType
+from thrift.Thrift import TException, TType
 
 from hiveacid.metastore import conversion, thrift
 from hiveacid.metastore.alterations import Change
@@ -19,6 +19,7 @@ from hiveacid.metastore.client import (
     MetastoreClient,
     table_request,
 )
+from hiveacid.metastore.errors import is_unknown_method
 from hiveacid.metastore.models import LockResponse, LockType, Table, TableName
 from hiveacid.metastore.new_tables import table_struct
 from hiveacid.metastore.raw_structs import RawStruct
@@ -58,6 +59,18 @@ class Operation(Enum):
     """None: its definition changes. Leaves no trace of a write (`TXN_COMPONENTS`)."""
 
 
+class RowsToWrap(Enum):
+    """Which rows of full-ACID tables are written with ACID columns, as Hive writes them.
+
+    Minor compactions that are queries refuse deltas without them. Compactions that merge files lose
+    all files of other names than Hive's own, which files without them have.
+    """
+
+    NONE = "none"
+    ADDED = "added"
+    ALL = "all"
+
+
 @dataclass(frozen=True)
 class WriteLock:
     """A lock that a writing transaction asks for."""
@@ -78,6 +91,14 @@ class NewPartition:
 
 class WritingClient(MetastoreClient):
     """A metastore client whose transactions may write. See `MetastoreClient` for the errors."""
+
+    def rows_to_wrap(self) -> RowsToWrap:
+        """Return which rows of full-ACID tables need ACID columns, by the metastore's settings."""
+        if self.merges_files():
+            return RowsToWrap.ALL
+        if self._is_true("hive.compactor.crud.query.based", "false"):
+            return RowsToWrap.ADDED
+        return RowsToWrap.NONE
 
     def lock_to_write(
         self, txn_id: int, locks: Sequence[WriteLock], user: str, host: str, agent_info: str
@@ -222,7 +243,9 @@ class WritingClient(MetastoreClient):
             table.set_long(_TABLE_WRITE_ID, write_id)
             request = _alter_request(name, write_id, valid)
             request.set_struct(4, table)
-            self._send("alter_table_req", name, request, _ALTER_TABLE)
+            older = _older_request(name)
+            older.set_struct(3, table)
+            self._alter(_ALTER_TABLE, request, _ALTER_TABLE_OF_HIVE_3, older, name)
         for start in range(0, len(partitions), PARTITION_BATCH):
             batch = list(partitions[start : start + PARTITION_BATCH])
             marked = [
@@ -235,7 +258,9 @@ class WritingClient(MetastoreClient):
             if marked:
                 request = _alter_request(name, write_id, valid)
                 request.set_structs(4, marked)
-                self._send("alter_partitions_req", name, request, _ALTER_PARTITIONS)
+                older = _older_request(name)
+                older.set_structs(3, marked)
+                self._alter(_ALTER_PARTITIONS, request, _ALTER_PARTITIONS_OF_HIVE_3, older, name)
 
     def notes_files(self) -> bool:
         """Whether Hive's own writes tell the notification log which files they write."""
@@ -279,6 +304,24 @@ class WritingClient(MetastoreClient):
 
         return self._channel.repeatable("get_partitions_by_names", f"table {name}", call)[1]
 
+    def _alter(
+        self, call: Call, request: RawStruct, older: Call, arguments: RawStruct, name: TableName
+    ) -> None:
+        """Alter a table or partitions, by an older call if the metastore does not have the new one.
+
+        `arguments` are those of the older call, which has several.
+        """
+
+        def alter(calls: ThriftMetastore) -> None:
+            try:
+                calls.invoke(call, request=request)
+            except TException as error:
+                if not is_unknown_method(error):
+                    raise
+                calls.invoke(older, arguments=arguments)
+
+        self._channel.once(call.name, f"table {name}", alter)
+
     def _send(self, what: str, name: TableName, request: RawStruct, call: Call) -> None:
         self._channel.once(what, f"table {name}", lambda calls: calls.invoke(call, request=request))
 
@@ -301,6 +344,17 @@ def _alter_request(name: TableName, write_id: int, valid: str) -> RawStruct:
     request.set_long(6, write_id)
     request.set_text(7, valid)
     return request
+
+
+def _older_request(name: TableName) -> RawStruct:
+    """Begin the arguments of Hive 3's calls; field 3 is still to be set."""
+    arguments, context = RawStruct(), RawStruct()
+    arguments.set_text(1, name.database)
+    arguments.set_text(2, name.table)
+    # `StatsSetupConst.DO_NOT_UPDATE_STATS`
+    context.set_texts(1, {"DO_NOT_UPDATE_STATS": "true"})
+    arguments.set_struct(4, context)
+    return arguments
 
 
 def _new_partition(
@@ -367,6 +421,18 @@ class _RawArguments(Struct):
         arguments.write(protocol)
 
 
+class _SeveralArguments(Struct):
+    """Arguments of a call, as the fields of a `RawStruct`."""
+
+    def __init__(self, **values: object) -> None:
+        (self._arguments,) = values.values()
+
+    def write(self, protocol: Any) -> None:
+        """Write the arguments to a connection."""
+        assert isinstance(self._arguments, RawStruct)
+        self._arguments.write(protocol)
+
+
 class _RawResult(Struct):
     """Result of a call as it came: its value, or the error in one of the other fields."""
 
@@ -406,3 +472,7 @@ _GET_PARTITIONS = Call("get_partitions_by_names", thrift.GetPartitionsByNamesArg
 _ADD_PARTITIONS = Call("add_partitions_req", _RawArguments, _RawResult)
 _ALTER_TABLE = Call("alter_table_req", _RawArguments, _NoResult)
 _ALTER_PARTITIONS = Call("alter_partitions_req", _RawArguments, _NoResult)
+_ALTER_TABLE_OF_HIVE_3 = Call("alter_table_with_environment_context", _SeveralArguments, _NoResult)
+_ALTER_PARTITIONS_OF_HIVE_3 = Call(
+    "alter_partitions_with_environment_context", _SeveralArguments, _NoResult
+)

@@ -11,7 +11,7 @@ from hiveacid.acid.write_ids import ValidWriteIdList, WriteIdRanges, new_write_i
 from hiveacid.errors import TableNotFoundError, WriteAbortedError
 from hiveacid.jvm.filesystem import list_locations
 from hiveacid.metastore.models import ServerInfo, TableName
-from hiveacid.metastore.writing_client import WritingClient
+from hiveacid.metastore.writing_client import Operation, WritingClient
 from hiveacid.writer.target import Target
 from hiveacid.writer.writes import TableWrites, look_up
 
@@ -30,6 +30,8 @@ def check_tables(client: WritingClient, tables: Sequence[TableWrites], server: S
         if not now.is_same(table.target):
             raise conflict(table, "was altered, or dropped and created")
         _check_partitions(table, now)
+        if table.target.is_of_hive_3 and table.read is not None:
+            _check_no_ddl(table, now)
         table.target = now
 
 
@@ -41,6 +43,21 @@ def _check_partitions(table: TableWrites, now: Target) -> None:
         before, after = table.target.partitions.get(name), now.partitions.get(name)
         if after is None or before is None or before.storage.location != after.storage.location:
             raise conflict(table, f"has lost or moved its partition {name}")
+
+
+def _check_no_ddl(table: TableWrites, now: Target) -> None:
+    """Refuse to write what depends on rows that a DROP PARTITION or TRUNCATE may have removed.
+
+    In Hive 3 neither has a write id that `check_unchanged` would find; parameters change by both.
+    """
+    if table.operation is Operation.DELETE:
+        return
+    if now.table.parameters != table.target.table.parameters:
+        raise conflict(table, "was altered or truncated")
+    for name, before in table.target.partitions.items():
+        after = now.partitions.get(name)
+        if after is None or after != before:
+            raise conflict(table, f"has lost or changed its partition {name}")
 
 
 def check_unchanged(

@@ -18,7 +18,7 @@ from hiveacid.errors import (
     UnwritableTableError,
     WriteAbortedError,
 )
-from hiveacid.metastore.models import Column, StorageDescriptor, Table, TableName
+from hiveacid.metastore.models import Column, ServerInfo, StorageDescriptor, Table, TableName
 from hiveacid.metastore.writing_client import WritingClient
 from hiveacid.writer.hive_types import hive_type
 from hiveacid.writer.target import FORMATS, Target
@@ -170,6 +170,20 @@ def exists(client: WritingClient, name: TableName) -> bool:
     except TableNotFoundError:
         return False
     return True
+
+
+def refuse_ddl_of_hive_3(server: ServerInfo, name: TableName) -> None:
+    """Refuse to create or alter a table in a metastore of Hive 3.
+
+    Raises:
+        UnwritableTableError: the metastore is not one of Hive 4.
+    """
+    if server.is_hive_3:
+        raise UnwritableTableError(
+            f"{name} cannot be created or altered: the metastore is {server.version}, and this "
+            "needs Hive 4. Create or alter the table in Hive.",
+            code="HIVEACID_WRITE_NOT_SUPPORTED",
+        )
 
 
 class Created:

@@ -16,6 +16,7 @@ from hiveacid.metastore.models import Column, LockType, Table, TableName
 from hiveacid.metastore.writing_client import Operation, WriteLock, WritingClient
 from hiveacid.snapshots.locks import LockWait, acquire_to_write
 from hiveacid.snapshots.transaction import Transaction
+from hiveacid.writer.creation import refuse_ddl_of_hive_3
 
 logger = logging.getLogger("hiveacid")
 
@@ -96,6 +97,7 @@ def _locked(
     try:
         client = transaction.client
         assert isinstance(client, WritingClient)
+        refuse_ddl_of_hive_3(transaction.server, name)
         lock = WriteLock(name, LockType.EXCLUSIVE, Operation.NO_TXN, is_partitioned=False)
         acquire_to_write(transaction, client, [lock], limit)
         yield client

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from pyspark.sql import SparkSession
 
@@ -67,6 +67,42 @@ class Files:
                 stream.close()
 
         self._run(call, f"write {path}")
+
+    def copy_with_metadata(self, old: str, new: str, metadata: Mapping[str, str]) -> None:
+        """Copy an ORC file with user metadata, which Spark cannot write.
+
+        A file without rows brings them in: Hadoop's merge of ORC files keeps those of each.
+        """
+        self._check(lambda: self._copy_with_metadata(old, new, metadata), f"write {new}")
+
+    def _copy_with_metadata(self, old: str, new: str, metadata: Mapping[str, str]) -> bool:
+        orc = java(self._context, "org.apache.orc.OrcFile")
+        reader = orc.createReader(self._path(old), orc.readerOptions(self._configuration))
+        options = orc.writerOptions(self._configuration).setSchema(reader.getSchema())
+        options = options.compress(reader.getCompressionKind())
+        empty = f"{old}.metadata"
+        writer = orc.createWriter(
+            self._path(empty), options.rowIndexStride(reader.getRowIndexStride())
+        )
+        for key, value in metadata.items():
+            content = java(self._context, "java.nio.ByteBuffer").wrap(bytearray(value.encode()))
+            writer.addUserMetadata(key, content)
+        writer.close()
+        sources = java(self._context, "java.util.ArrayList")()
+        sources.add(self._path(empty))
+        sources.add(self._path(old))
+        options = orc.writerOptions(self._configuration)
+        return len(orc.mergeFiles(self._path(new), options, sources)) == 2
+
+    def rows_of(self, path: str) -> int:
+        """Return the number of rows in an ORC file."""
+        orc = java(self._context, "org.apache.orc.OrcFile")
+        options = orc.readerOptions(self._configuration)
+        found = self._run(
+            lambda: orc.createReader(self._path(path), options).getNumberOfRows(), f"read {path}"
+        )
+        assert isinstance(found, int)
+        return found
 
     def _path(self, path: str) -> JavaObject:
         return java(self._context, PATH)(path)

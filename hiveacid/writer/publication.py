@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
-from hiveacid.acid.layout import METADATA_FILE
+from hiveacid.acid.layout import ACID_VERSION_FILE, METADATA_FILE
 from hiveacid.errors import (
     HiveAcidError,
     LockTimeoutError,
@@ -32,7 +32,7 @@ from hiveacid.writer.conflicts import check_tables, check_unchanged, is_overtake
 from hiveacid.writer.creation import Created
 from hiveacid.writer.files import Files
 from hiveacid.writer.layout import Kind, StagedDirectory, partition_values
-from hiveacid.writer.stage import stage_deletes
+from hiveacid.writer.stage import STRICT, stage_deletes, stage_wrapped
 from hiveacid.writer.write_events import note_files
 from hiveacid.writer.writes import TableWrites
 
@@ -86,9 +86,9 @@ def publish(
     while not _try_to_publish(spark, tables, limit, open_transaction):
         if time.monotonic() >= end:
             raise LockTimeoutError(
-                f"Other writers of {_named(tables)} held lower write ids for all of the "
-                f"{limit.timeout:g} s (lock_timeout). An overwrite would hide their rows. Nothing "
-                "was written. Try again when they have ended.",
+                f"Other writers of {_named(tables)} held lower write ids, or got higher ones, for "
+                f"all of the {limit.timeout:g} s (lock_timeout). Rows would be hidden. Nothing was "
+                "written. Try again when they have ended.",
                 code="HIVEACID_WRITE_LOCK_TIMEOUT",
             )
         time.sleep(READERS_TURN)
@@ -146,7 +146,7 @@ def _put_in_place(
     assert isinstance(client, WritingClient)
     for table in tables:
         _allocate(transaction, client, table, attempt)
-        _stage_deletes(spark, table)
+        _stage_with_write_id(spark, table)
     # The connection may have been cut while Spark worked. This call may be repeated.
     transaction.check_alive()
     acquire_to_write(transaction, client, [_lock_of(table) for table in tables], limit)
@@ -154,8 +154,11 @@ def _put_in_place(
     names = [table.name for table in tables]
     now = client.get_valid_write_ids(names, client.get_valid_txns())
     check_unchanged(spark, tables, now)
-    for table in tables:
-        _renew_write_ids(transaction, client, table, now[table.name].high_watermark, attempt)
+    highest = {table.name: now[table.name].high_watermark for table in tables}
+    if not all(
+        _renew_write_ids(transaction, client, it, highest[it.name], attempt) for it in tables
+    ):
+        return False
     overwritten = [table for table in tables if table.is_overwrite]
     if overwritten:
         now = client.get_valid_write_ids(
@@ -194,38 +197,46 @@ def _renew_write_ids(
     table: TableWrites,
     highest: int,
     attempt: _Attempt,
-) -> None:
+) -> bool:
     """Get a higher write id if others have got higher ones during the wait.
 
     A base would lie below their rows, and a delta below their base. Delete events carry their write
     id already, and no base can have come above them (`check_unchanged`).
+
+    Returns:
+        Whether the write id is high enough. Hive 3 gives a transaction no other one, and staged
+        rows may have the present one.
     """
     assert table.write_id is not None
     if table.deleted is not None or highest <= table.write_id:
-        return
+        return True
+    if table.to_wrap or table.target.is_of_hive_3:
+        return False
     if attempt.guard is not None and table.is_overwrite:
         guard_id = client.reallocate_write_id(attempt.guard.id, table.name)
         attempt.guard_ids[table.name] = guard_id
     table.write_id = client.reallocate_write_id(transaction.id, table.name)
+    return True
 
 
-def _stage_deletes(spark: SparkSession, table: TableWrites) -> None:
-    if table.deleted is None:
-        return
-    path, partitions = table.deleted
+def _stage_with_write_id(spark: SparkSession, table: TableWrites) -> None:
+    """Stage files with the write id in their rows. Those of an earlier attempt have another one."""
     assert table.write_id is not None
-    statement = table.next_statement()
-    strict = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
-    events = stage_deletes(
-        table.target,
-        spark.read.options(**strict).parquet(path),
-        partitions,
-        table.directory(f"events_{statement}"),
-        table.write_id,
-        statement,
-    )
-    # Those of an earlier attempt have another write id.
-    table.staged = [it for it in table.staged if it.kind is not Kind.DELETE_DELTA] + events
+    write_id = table.write_id
+    table.numbered = []
+    for source, kind, statement in table.to_wrap:
+        root = table.directory(f"wrapped_{statement}_{write_id}")
+        table.numbered += stage_wrapped(
+            spark, table.target, source, root, kind, statement, write_id
+        )
+    if table.deleted is not None:
+        path, partitions = table.deleted
+        statement = table.next_statement()
+        root = table.directory(f"events_{statement}")
+        rows = spark.read.options(**STRICT).parquet(path)
+        table.numbered += stage_deletes(table.target, rows, partitions, root, write_id, statement)
+    for it in table.numbered:
+        table.target.check_partition(it.partition)
 
 
 def _move(
@@ -247,7 +258,7 @@ def _move(
             attempt.guard.check_alive()
         for table in tables:
             assert table.write_id is not None
-            for it in table.staged:
+            for it in table.directories:
                 if (it.kind is Kind.BASE) is is_base:
                     location = table.target.location_of(it.partition)
                     attempt.moved.rename(it.path, f"{location}/{it.name(table.write_id)}")
@@ -257,12 +268,16 @@ def _empty_others(spark: SparkSession, table: TableWrites) -> None:
     """Stage a base without rows for each partition that the overwrite has no rows for."""
     if not table.empties:
         return
-    files, written = Files(spark), {it.partition for it in table.staged}
+    files, written = Files(spark), {it.partition for it in table.directories}
     existing = set(table.target.partitions) if table.target.keys else {""}
     for partition in sorted(existing - written):
         path = table.directory(f"emptied/{partition}".rstrip("/"))
         files.make_directory(path)
-        files.write(f"{path}/{METADATA_FILE}", _TRUNCATED)
+        if table.target.is_of_hive_3:
+            # It looks for no file in a base, and would take this one for a compaction's.
+            files.write(f"{path}/{ACID_VERSION_FILE}", b"2")
+        else:
+            files.write(f"{path}/{METADATA_FILE}", _TRUNCATED)
         table.staged.append(StagedDirectory(path, partition, Kind.BASE))
 
 
@@ -284,7 +299,7 @@ def _register(transaction: Transaction, client: WritingClient, table: TableWrite
 
 
 def _partitions(table: TableWrites) -> list[str]:
-    return sorted({it.partition for it in table.staged if it.partition})
+    return sorted({it.partition for it in table.directories if it.partition})
 
 
 def _commit(transaction: Transaction, tables: Sequence[TableWrites], attempt: _Attempt) -> None:

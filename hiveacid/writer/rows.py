@@ -11,6 +11,7 @@ from pyspark.sql.types import (
     ByteType,
     CharType,
     DataType,
+    DateType,
     DecimalType,
     DoubleType,
     FloatType,
@@ -245,6 +246,28 @@ def _with_times(
             for name in frame.columns
         )
     )
+
+
+def with_checked_dates(frame: DataFrame, fields: Sequence[StructField]) -> DataFrame:
+    """Return the rows; a date or time before 1582-10-15 raises an error in the task.
+
+    Hive 3 takes the days in ORC files for those of the Julian calendar.
+    """
+    first = F.lit("1582-10-15").cast("date")
+
+    def checked(value: Column, of: DataType) -> Column:
+        error = _error(
+            value,
+            "[HIVEACID_DATE_BEFORE_1582] ",
+            "cannot be written: Hive 3 would show it by the Julian calendar.",
+        )
+        return F.when(value.cast("date") < first, error.cast(of)).otherwise(value)
+
+    def column(field: StructField) -> Column:
+        dates = change(F.col(quoted(field.name)), field.dataType, DateType, checked)
+        return change(dates, field.dataType, TimestampType, checked).alias(field.name)
+
+    return frame.select(*map(column, fields))
 
 
 def _micros(time: Column) -> Column:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DateType
+from pyspark.sql.types import DateType, StructType
 
 from hiveacid.acid.layout import ACID_VERSION_FILE
 from hiveacid.errors import PublicationError
 from hiveacid.formatting import quoted
 from hiveacid.jvm.filesystem import list_location
+from hiveacid.metastore.models import partition_name
 from hiveacid.reader.deletes import BUCKET, PARTITION, ROW, WRITE_ID
 from hiveacid.reader.timestamps import has
 from hiveacid.writer.buckets import BUCKET_NUMBER, with_bucket
@@ -23,14 +25,28 @@ from hiveacid.writer.layout import (
     Kind,
     StagedDirectory,
     bucket_name,
+    partition_values,
     raw_name,
     task_of,
 )
-from hiveacid.writer.rows import fit, named_as_hive, on_hives_clock, without_zone
+from hiveacid.writer.rows import (
+    fit,
+    named_as_hive,
+    on_hives_clock,
+    with_checked_dates,
+    without_zone,
+)
 from hiveacid.writer.target import Target
 
 _OPERATION_DELETE = 2
 """Value of the ACID column `operation` in delete events."""
+_OPERATION_INSERT = 0
+"""Value of the ACID column `operation` in new rows."""
+_VERSION_OF_BUCKET_PROPERTY = 1 << 29
+_ROWS_OF_TASK = (1 << 33) - 1
+"""The bits of `monotonically_increasing_id` that count the rows of a task."""
+_KEY = "hiveacid_key_{}"
+"""Names of partition columns beside ACID columns, which may have the same names."""
 _OF_PARTITION, _OF_FILE = "partition", "file"
 """Columns of delete events that Spark makes directories of: the numbers of partition and file."""
 
@@ -42,12 +58,14 @@ _OPTIONS = {
     "maxRecordsPerFile": "0",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
+STRICT = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
+"""Options of reads of what is staged."""
 _WRITERS = {
     # By its class: `spark.sql.orc.impl` may name the writer of Hive 1.2.
-    "orc": ("org.apache.spark.sql.execution.datasources.orc.OrcFileFormat", "zstd"),
-    "parquet": ("parquet", "snappy"),
+    "orc": "org.apache.spark.sql.execution.datasources.orc.OrcFileFormat",
+    "parquet": "parquet",
 }
-"""Spark's writer and a codec that Hive 4 reads, by file format."""
+"""Spark's writer, by file format."""
 
 
 def stage_raw(
@@ -58,16 +76,27 @@ def stage_raw(
     Hive makes their row ids of the directory and the file's name. The files of a bucketed table
     have the numbers of their buckets.
     """
-    rows = fit(frame, target.columns)
-    buckets = target.buckets
-    if buckets:
-        rows = with_bucket(rows, buckets, target.table.storage.num_buckets)
-    shown = on_hives_clock if target.file_format == "orc" else without_zone
-    rows = named_as_hive(shown(rows, target.columns.data.fields), target.columns)
-    if buckets:
+    rows = _on_disk(target, frame)
+    if target.buckets:
         return _stage_buckets(target, rows, root, kind, statement)
     _write(rows, target, root, target.keys)
-    return _staged(rows.sparkSession, target, root, kind, statement)
+    return [
+        StagedDirectory(f"{root}/{it}" if it else root, it, kind, statement)
+        for it in _renamed(
+            rows.sparkSession, root, partial(raw_name, is_full_acid=target.table.is_full_acid)
+        )
+    ]
+
+
+def _on_disk(target: Target, frame: DataFrame) -> DataFrame:
+    """Return rows with the columns, types and values that files get, and their buckets."""
+    rows, columns = fit(frame, target.columns), target.columns
+    if target.file_format == "orc" and not target.server.marks_calendars:
+        rows = with_checked_dates(rows, [*columns.data, *columns.partition])
+    if target.buckets:
+        rows = with_bucket(rows, target.buckets, target.table.storage.num_buckets)
+    shown = on_hives_clock if target.file_format == "orc" else without_zone
+    return named_as_hive(shown(rows, columns.data.fields), columns)
 
 
 def _stage_buckets(
@@ -91,6 +120,47 @@ def _stage_buckets(
         files.check_absent(new)
         files.rename(file.path, new)
     return [StagedDirectory(path, name, kind, statement) for path, name in moved.items()]
+
+
+def stage_to_wrap(target: Target, frame: DataFrame, root: str) -> None:
+    """Stage rows below `root` for `stage_wrapped`, which needs their write id."""
+    _write(_on_disk(target, frame), target, root, ())
+
+
+def stage_wrapped(
+    spark: SparkSession,
+    target: Target,
+    source: str,
+    root: str,
+    kind: Kind,
+    statement: int,
+    write_id: int,
+) -> list[StagedDirectory]:
+    """Stage the rows in `source` (`stage_to_wrap`) with ACID columns, below `root`."""
+    schema = StructType([*target.columns.data, *target.columns.partition])
+    reader = spark.read.format(_WRITERS["orc"]).options(**STRICT).schema(schema)
+    data = [F.col(quoted(name)) for name in target.columns.data.names]
+    keys = {key: _KEY.format(number) for number, key in enumerate(target.keys)}
+    bucket = f"{_VERSION_OF_BUCKET_PROPERTY | statement} | shiftleft(spark_partition_id(), 16)"
+    rows = reader.load(source).select(
+        F.lit(_OPERATION_INSERT).cast("int").alias("operation"),
+        F.lit(write_id).cast("bigint").alias("originalTransaction"),
+        F.expr(bucket).cast("int").alias("bucket"),
+        F.expr(f"monotonically_increasing_id() & {_ROWS_OF_TASK}L").alias("rowId"),
+        F.lit(write_id).cast("bigint").alias("currentTransaction"),
+        F.struct(*data).alias("row"),
+        *(F.col(quoted(key)).alias(alias) for key, alias in keys.items()),
+    )
+    # Else Spark sorts by the keys alone.
+    ordered = rows.sortWithinPartitions(*keys.values(), "rowId") if keys else rows
+    _write(ordered, target, root, [*keys.values()])
+    staged, files = [], Files(spark)
+    for relative in _renamed(spark, root, bucket_name):
+        path = f"{root}/{relative}" if relative else root
+        files.write(f"{path}/{ACID_VERSION_FILE}", b"2")
+        name = partition_name(target.keys, partition_values(relative)) if keys else ""
+        staged.append(StagedDirectory(path, name, kind, statement))
+    return staged
 
 
 def stage_deletes(
@@ -129,7 +199,13 @@ def stage_deletes(
         if path not in moved:
             files.make_directory(path)
             moved[path] = partitions[int(partition)]
-        files.rename(file.path, f"{path}/{bucket_name(int(number))}")
+        name = f"{path}/{bucket_name(int(number))}"
+        if target.is_of_hive_3:
+            # It counts the delete events by this (`OrcAcidUtils.parseAcidStats`).
+            counts = f"0,0,{files.rows_of(file.path)}"
+            files.copy_with_metadata(file.path, name, {"hive.acid.stats": counts})
+        else:
+            files.rename(file.path, name)
     for path in moved:
         # Says that the files have no updates among inserts, as those of Hive 2.
         files.write(f"{path}/{ACID_VERSION_FILE}", b"2")
@@ -139,11 +215,13 @@ def stage_deletes(
 
 
 def _write(frame: DataFrame, target: Target, root: str, directories: Sequence[str]) -> None:
-    name, codec = _WRITERS[target.file_format]
-    writer = frame.write.format(name).mode("append").options(compression=codec, **_OPTIONS)
+    # Hive 3's ORC has no zstd.
+    codec = "zstd" if target.file_format == "orc" and not target.is_of_hive_3 else "snappy"
+    writer = frame.write.format(_WRITERS[target.file_format]).mode("append")
+    writer = writer.options(compression=codec, **_OPTIONS)
     if directories:
         writer = writer.partitionBy(*directories)
-    has_days = name == "parquet" and has(frame.schema, DateType)
+    has_days = target.file_format == "parquet" and has(frame.schema, DateType)
     with _days_as_hive(frame.sparkSession) if has_days else nullcontext():
         writer.save(root)
 
@@ -168,10 +246,8 @@ def _days_as_hive(spark: SparkSession) -> Iterator[None]:
             spark.conf.set(_REBASE, before)
 
 
-def _staged(
-    spark: SparkSession, target: Target, root: str, kind: Kind, statement: int
-) -> list[StagedDirectory]:
-    """Give Spark's files the names that Hive wants, and return their directories."""
+def _renamed(spark: SparkSession, root: str, name: Callable[[int], str]) -> list[str]:
+    """Give Spark's files the names that Hive wants; return their directories, below `root`."""
     files, partitions = Files(spark), set()
     for file in list_location(spark, root).files:
         partition, _, own = file.relative.rpartition("/")
@@ -183,9 +259,5 @@ def _staged(
                 "committed."
             )
         partitions.add(partition)
-        name = raw_name(task, target.table.is_full_acid)
-        files.rename(file.path, file.path.removesuffix(own) + name)
-    return [
-        StagedDirectory(f"{root}/{it}" if it else root, it, kind, statement)
-        for it in sorted(partitions)
-    ]
+        files.rename(file.path, file.path.removesuffix(own) + name(task))
+    return sorted(partitions)

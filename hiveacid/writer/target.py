@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
+from hiveacid.acid.layout import hidden_part
 from hiveacid.errors import UnwritableTableError
 from hiveacid.metastore.models import Column, Partition, ServerInfo, Table, partition_name
 from hiveacid.reader.columns import TableColumns, table_columns
@@ -28,6 +30,11 @@ _KEY_TYPES = frozenset(
 """Types of partition columns whose directories are named as by Hive (compared in tests). Hive's
 vectorized reader shows other values of DECIMAL than those in the names."""
 
+_KEY_TYPES_OF_HIVE_3 = frozenset("tinyint smallint int bigint string date".split())
+_NOT_OF_HIVE_3 = frozenset({"char", "varchar"})
+_NOT_IN_PARQUET_OF_HIVE_3 = _NOT_OF_HIVE_3 | frozenset("timestamp date array map decimal".split())
+"""Types that have not been compared with Hive 3, or that it shows differently."""
+
 _WORD = re.compile(r"[a-z][a-z ]*")
 _FIELD_NAME = re.compile(r"(?:`(?:[^`]|``)*`|[^`<>(),:]+):")
 
@@ -40,6 +47,7 @@ class Target:
     columns: TableColumns
     partitions: Mapping[str, Partition]
     file_format: str
+    server: ServerInfo
 
     @classmethod
     def of(cls, table: Table, partitions: Iterable[Partition], server: ServerInfo) -> Target:
@@ -57,7 +65,7 @@ class Target:
         keys = [key.name for key in table.partition_keys]
         by_name = {partition_name(keys, it.values): it for it in partitions}
         file_format = FORMATS[table.storage.input_format or ""]
-        return cls(table, table_columns(table), by_name, file_format)
+        return cls(table, table_columns(table), by_name, file_format, server)
 
     @property
     def location(self) -> str:
@@ -75,7 +83,7 @@ class Target:
         return self.columns.partition.names
 
     def check_partition(self, name: str) -> None:
-        """Refuse an existing partition with another format or other buckets than the table.
+        """Refuse an existing partition that is hidden, or that differs from the table.
 
         Raises:
             UnwritableTableError: it has.
@@ -84,6 +92,12 @@ class Target:
         if existing is None:
             return
         found = existing.storage
+        if hidden := _hidden_reason(found.location, self.server):
+            raise UnwritableTableError(
+                f"{self.table.name} cannot be written: of its partition {name}, {hidden}. Set "
+                "another location (ALTER TABLE … SET LOCATION).",
+                code="HIVEACID_WRITE_NOT_SUPPORTED",
+            )
         if found.input_format != own.input_format:
             what = f"format ({found.input_format})"
         elif (found.num_buckets, found.bucket_columns) != (own.num_buckets, own.bucket_columns):
@@ -103,6 +117,11 @@ class Target:
     def fits(self, created: Target) -> bool:
         """Whether rows for this table, which was planned, fit the table that was created."""
         return _form(self.table) == _form(created.table)
+
+    @property
+    def is_of_hive_3(self) -> bool:
+        """Whether Hive 3 reads what is written."""
+        return bool(self.server.is_hive_3)
 
     def location_of(self, partition: str) -> str:
         """Return the directory of a partition, existing or new; the table's for an empty name."""
@@ -134,13 +153,24 @@ def _form(table: Table) -> tuple[object, ...]:
 def _reason_against(table: Table, server: ServerInfo) -> str | None:
     if not table.is_transactional or table.table_type != "MANAGED_TABLE":
         return "it is not a transactional table"
-    if not server.traces_dropped_partitions:
-        return f"writes have been compared with Hive 4 only, and the metastore is {server.version}"
+    if server.is_hive_3 is None:
+        return (
+            "writes have been compared with Hive 4 and Apache Hive 3 only, and the metastore is "
+            f"{server.version}"
+        )
+    if hidden := _hidden_reason(table.storage.location, server):
+        return hidden
+    if table.is_bucketed and server.is_hive_3:
+        return "it is bucketed (CLUSTERED BY), which has been compared with Hive 4 only"
     file_format = FORMATS.get(table.storage.input_format or "")
     if file_format is None or (table.is_full_acid and file_format is not _ORC):
         return f"its format ({table.storage.input_format}) is not written"
     for column in table.storage.columns:
         others = _words(column.type) - _WRITTEN_TYPES
+        if server.is_hive_3:
+            others |= _words(column.type) & (
+                _NOT_IN_PARQUET_OF_HIVE_3 if file_format is _PARQUET else _NOT_OF_HIVE_3
+            )
         if others:
             return f"column {column.name} has the type {column.type}"
     if table.is_bucketed and table.parameters.get("bucketing_version") != "2":
@@ -148,8 +178,9 @@ def _reason_against(table: Table, server: ServerInfo) -> str | None:
     for column in _buckets(table):
         if not is_hashed(column.type):
             return f"it is bucketed by {column.name}, of the type {column.type}"
+    key_types = _KEY_TYPES_OF_HIVE_3 if server.is_hive_3 else _KEY_TYPES
     for key in table.partition_keys:
-        if key.type.partition("(")[0] not in _KEY_TYPES:
+        if key.type.partition("(")[0] not in key_types:
             return f"partition column {key.name} has the type {key.type}"
     return None
 
@@ -158,6 +189,11 @@ def _buckets(table: Table) -> list[Column]:
     by_name = {it.name.lower(): it for it in table.storage.columns}
     names = table.storage.bucket_columns if table.is_bucketed else ()
     return [by_name[name.lower()] for name in names]
+
+
+def _hidden_reason(location: str, server: ServerInfo) -> str | None:
+    hidden = None if server.is_hive_3 else hidden_part(urlsplit(location).path)
+    return hidden and f"Hive shows no row in {location}, because the name {hidden} is hidden"
 
 
 def _words(hive_type: str) -> set[str]:

@@ -27,7 +27,7 @@ def note_files(
     files = Files(spark)
     for table in tables:
         assert table.write_id is not None
-        for staged in table.staged:
+        for staged in table.directories:
             name = staged.name(table.write_id)
             location = f"{table.target.location_of(staged.partition)}/{name}"
             (listing,) = list_locations(spark, [location])

@@ -16,14 +16,14 @@ from pyspark.sql import functions as F
 from hiveacid.errors import HiveAcidError, InvalidSettingError, UnwritableTableError
 from hiveacid.metastore.alterations import is_described_as
 from hiveacid.metastore.models import LockType, ServerInfo, Table, TableName
-from hiveacid.metastore.writing_client import Operation, WritingClient
+from hiveacid.metastore.writing_client import Operation, RowsToWrap, WritingClient
 from hiveacid.reader.ansi_mode import casts_as_hive
 from hiveacid.reader.deletes import ROW_ID
 from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.read import rows_with_ids
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import Transaction
-from hiveacid.writer.creation import already_exists, exists
+from hiveacid.writer.creation import already_exists, exists, refuse_ddl_of_hive_3
 from hiveacid.writer.definitions import Replacement
 from hiveacid.writer.files import Files
 from hiveacid.writer.layout import STAGE_PREFIX, Kind, StagedDirectory
@@ -36,7 +36,7 @@ from hiveacid.writer.merge import (
     rows_with_keys,
 )
 from hiveacid.writer.rows import fit, fit_source
-from hiveacid.writer.stage import stage_raw
+from hiveacid.writer.stage import stage_raw, stage_to_wrap
 from hiveacid.writer.target import Target
 
 logger = logging.getLogger("hiveacid")
@@ -47,6 +47,12 @@ _LOCK_OF = {
     Operation.DELETE: LockType.EXCL_WRITE,
     Operation.UPDATE: LockType.EXCL_WRITE,
 }
+_LOCK_OF_HIVE_3 = {
+    Operation.INSERT: LockType.SHARED_READ,
+    Operation.DELETE: LockType.SHARED_WRITE,
+    Operation.UPDATE: LockType.SHARED_WRITE,
+}
+"""Hive 3 has no EXCL_WRITE: there SHARED_WRITE locks exclude each other."""
 
 
 class Reads(Protocol):
@@ -77,9 +83,11 @@ class TableWrites:
         empties: whether partitions without staged rows lose theirs.
         read: the table as the transaction has read it, if what is written depends on it.
         tolerates_inserts: whether rows that others add after the read change nothing.
-        is_new: whether the table is to be created before it is written.
         described: a table with the comments and parameters that the table gets; None to keep its.
         write_id: None until it is allocated.
+        rows_to_wrap: which new rows get ACID columns.
+        to_wrap: what is staged to get them: directory, kind and number of the statement.
+        numbered: what is staged with the write id in the files, for the present write id.
     """
 
     target: Target
@@ -91,9 +99,11 @@ class TableWrites:
     empties: bool = False
     read: PinnedTable | None = None
     tolerates_inserts: bool = True
-    is_new: bool = False
     described: Table | None = None
     write_id: int | None = None
+    rows_to_wrap: RowsToWrap = RowsToWrap.NONE
+    to_wrap: list[tuple[str, Kind, int]] = field(default_factory=list)
+    numbered: list[StagedDirectory] = field(default_factory=list)
     statements: int = 0
 
     @property
@@ -104,7 +114,9 @@ class TableWrites:
     @property
     def lock_type(self) -> LockType:
         """Lock that Hive itself takes for such a write."""
-        return LockType.EXCLUSIVE if self.is_overwrite else _LOCK_OF[self.operation]
+        if self.is_overwrite:
+            return LockType.EXCLUSIVE
+        return (_LOCK_OF_HIVE_3 if self.target.is_of_hive_3 else _LOCK_OF)[self.operation]
 
     def next_statement(self) -> int:
         """Return the number of a new statement of the transaction in the table."""
@@ -115,12 +127,27 @@ class TableWrites:
         """Return a directory of the stage."""
         return f"{self.stage}/{name}"
 
+    @property
+    def directories(self) -> list[StagedDirectory]:
+        """All directories to publish."""
+        return [*self.staged, *self.numbered]
+
+    def wraps(self, kind: Kind) -> bool:
+        """Whether new rows get ACID columns."""
+        if not self.target.table.is_full_acid:
+            return False
+        only_added = self.rows_to_wrap is RowsToWrap.ADDED
+        return self.rows_to_wrap is RowsToWrap.ALL or (only_added and kind is Kind.DELTA)
+
 
 class Writes:
     """Everything that one transaction writes. All threads may share it; its methods take turns."""
 
-    def __init__(self, client: WritingClient, reads: Reads, footers: OrcFooters) -> None:
+    def __init__(
+        self, client: WritingClient, reads: Reads, footers: OrcFooters, wrap_rows: bool
+    ) -> None:
         """Begin with nothing staged."""
+        self._rows_to_wrap = RowsToWrap.ALL if wrap_rows else None
         self._client = client
         self._reads = reads
         self._footers = footers
@@ -166,9 +193,10 @@ class Writes:
                 if if_not_exists:
                     return False
                 raise already_exists(name)
+            refuse_ddl_of_hive_3(transaction.server, name)
             target = Target.of(table, (), transaction.server)
             stage = f"{database}/{STAGE_PREFIX}{transaction.id}_{name.table}"
-            self._new[name] = TableWrites(target, Operation.INSERT, stage, is_new=True)
+            self._new[name] = self._begin(target, Operation.INSERT, stage)
             return True
 
     def create_or_replace(self, planned: Table, frame: DataFrame) -> None:
@@ -297,6 +325,10 @@ class Writes:
     def _add(self, table: TableWrites, frame: DataFrame, kind: Kind) -> None:
         statement = table.next_statement()
         root = table.directory(f"rows_{statement}")
+        if table.wraps(kind):
+            stage_to_wrap(table.target, frame, root)
+            table.to_wrap.append((root, kind, statement))
+            return
         staged = stage_raw(table.target, frame, root, kind, statement)
         for directory in staged:
             table.target.check_partition(directory.partition)
@@ -345,8 +377,26 @@ class Writes:
             )
         self._spark = spark
         stage = f"{target.location}/{STAGE_PREFIX}{transaction.id}"
-        self._tables[name] = TableWrites(target, operation, stage)
+        self._tables[name] = self._begin(target, operation, stage)
         return self._tables[name]
+
+    def _begin(self, target: Target, operation: Operation, stage: str) -> TableWrites:
+        """Return the writes of a table, in the form that its compactions need.
+
+        Raises:
+            UnwritableTableError: Hive would not read that form, or it is not written.
+        """
+        if self._rows_to_wrap is None:
+            self._rows_to_wrap = self._client.rows_to_wrap()
+        is_wrapped = self._rows_to_wrap is not RowsToWrap.NONE and target.table.is_full_acid
+        if is_wrapped and (target.is_of_hive_3 or target.buckets):
+            raise UnwritableTableError(
+                f"{target.table.name} cannot be written: its rows need ACID columns (wrap_rows, or "
+                "a setting of the metastore), which are not written for Hive 3 and into buckets "
+                "(CLUSTERED BY). Write it with Hive.",
+                code="HIVEACID_WRITE_NOT_SUPPORTED",
+            )
+        return TableWrites(target, operation, stage, rows_to_wrap=self._rows_to_wrap)
 
 
 def look_up(client: WritingClient, name: TableName, server: ServerInfo) -> Target:

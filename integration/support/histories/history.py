@@ -27,7 +27,6 @@ from integration.support.histories.table_state import Operation, TableState
 from integration.support.hive import HiveClient, HiveServer, HiveSettings, HiveSqlError
 from integration.support.hive.config import ON_MAPREDUCE
 
-_STEPS = (9, 16)
 COLUMNS = (Column("id", "int"), Column("name", "string"), Column("amount", "decimal(10,2)"))
 """What tables have when they are created."""
 
@@ -158,6 +157,10 @@ class Histories:
     """The operations that need an earlier one, by that one."""
     endings: Sequence[str] = _ENDINGS
     """The operations by which all that is open ends."""
+    steps: tuple[int, int] = (9, 16)
+    """How many steps a history has at least, and at most."""
+    first: tuple[str, ...] = ("insert", "load")
+    """How the names of the operations begin that the first steps are chosen from."""
 
     def __init__(self, ground: Ground) -> None:
         self.seed = ground.seed
@@ -191,7 +194,7 @@ class Histories:
         where: str | None = None
         try:
             table = self._begin(world, shape, rng, steps)
-            wanted = len(steps) + rng.randint(*_STEPS)
+            wanted = len(steps) + rng.randint(*self.steps)
             while len(steps) < wanted or table.is_written:
                 self._next_step(world, table, steps, is_over=len(steps) >= wanted)
                 where = table.condition()
@@ -268,7 +271,7 @@ class Histories:
             names = [name for name in BEFORE_CONVERSION if name in self.operations]
         names = [name for name in names if has_operation(self._hive, table.shape, name)]
         if len(steps) < 3:
-            names = [name for name in names if name.startswith(("insert", "load"))]
+            names = [name for name in names if name.startswith(self.first)]
         if is_over:
             names = list(self.endings)
         while True:

@@ -75,6 +75,24 @@ def write_other_writers(
     write_section(f"Reads on Hive {HIVE_VERSION} with other writers", paragraphs)
 
 
+def write_turns(tally: Tally, seed: int, seconds: float, today: dt.date, query: bool) -> None:
+    """Write the section on writes of the library and of Hive in turns."""
+    about = (
+        "`hiveacid.transaction` appends, overwrites, deletes and merges, also two tables at once, "
+        "beside statements of Hive and beside another transaction, and fails; Hive writes, changes "
+        "and compacts the same tables. Each state is compared with the rows of a model: Hive's "
+        "rows vectorized, not vectorized and fetched, and ours, and both under a filter."
+    )
+    version = histories_hive()
+    paragraphs = [
+        about,
+        f"{ran(today, seed, seconds)}: {_counts(tally)}.",
+        *shared(tally, version),
+    ]
+    on_tez = " with compactions on Tez" if query else ""
+    write_section(f"Writes on Hive {version}{on_tez}", paragraphs)
+
+
 def write_section(title: str, paragraphs: Sequence[str]) -> None:
     """Replace one section of the page, and leave all others as they are."""
     text = PAGE.read_text("utf-8") if PAGE.exists() else ""
