@@ -111,7 +111,7 @@ class Transaction(Snapshot):
         self._connect = connect
         self._settings = settings
         self._client = connect()
-        self._writes = Writes(self._client, _Reads(engine), engine.footers)
+        self._writes = Writes(self._client, _Reads(engine), engine.footers, self._open_writer)
 
     def __enter__(self) -> Transaction:
         """See `Snapshot`."""
@@ -204,7 +204,7 @@ class Transaction(Snapshot):
             super().__exit__(kind, error, trace)
             if kind is None and (tables := self._writes.tables):
                 limit = LockWait(self._settings.lock_timeout, lambda: None)
-                publish(self._spark, tables, limit, self._open_writer)
+                publish(self._spark, tables, limit, self._writes.owner, self._open_writer)
         finally:
             self._writes.discard()
             self._client.close()

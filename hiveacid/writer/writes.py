@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -71,6 +71,8 @@ class TableWrites:
         read: the table as the transaction has read it, if what is written depends on it.
         tolerates_inserts: whether rows that others add after the read change nothing.
         write_id: None until it is allocated.
+        is_unresolved: whether directories may be left in the table. The stage says which, so it is
+            kept for the next write (`writer.recovery`).
     """
 
     target: Target
@@ -84,6 +86,7 @@ class TableWrites:
     tolerates_inserts: bool = True
     write_id: int | None = None
     statements: int = 0
+    is_unresolved: bool = False
 
     @property
     def name(self) -> TableName:
@@ -108,11 +111,19 @@ class TableWrites:
 class Writes:
     """Everything that one transaction writes. All threads may share it; its methods take turns."""
 
-    def __init__(self, client: WritingClient, reads: Reads, footers: OrcFooters) -> None:
-        """Begin with nothing staged."""
+    def __init__(
+        self,
+        client: WritingClient,
+        reads: Reads,
+        footers: OrcFooters,
+        open_owner: Callable[[], Transaction],
+    ) -> None:
+        """Begin with nothing staged; `open_owner` opens the transaction that owns the stages."""
         self._client = client
         self._reads = reads
         self._footers = footers
+        self._open_owner = open_owner
+        self._owner: Transaction | None = None
         self._tables: dict[TableName, TableWrites] = {}
         self._spark: SparkSession | None = None
         self._lock = threading.RLock()
@@ -133,6 +144,16 @@ class Writes:
                 code="HIVEACID_WRITE_INCOMPLETE",
             )
         return [self._tables[name] for name in sorted(self._tables)]
+
+    @property
+    def owner(self) -> Transaction:
+        """The transaction that owns the stages, as long as they are in use.
+
+        The one that reads ends before the writes are published.
+        """
+        if self._owner is None:
+            self._owner = self._open_owner()
+        return self._owner
 
     def append(self, name: TableName, frame: DataFrame) -> None:
         """Stage rows to add."""
@@ -201,14 +222,24 @@ class Writes:
 
     def discard(self) -> None:
         """Remove what is staged. A directory that cannot be removed is named in a warning."""
+        try:
+            self._remove_stages()
+        finally:
+            if self._owner is not None:
+                self._owner.end(commit=True)
+
+    def _remove_stages(self) -> None:
         for table in self._tables.values():
+            if table.is_unresolved:
+                continue
             assert self._spark is not None
             try:
                 Files(self._spark).delete(table.stage)
             except HiveAcidError as error:
                 logger.warning(
                     f"[HIVEACID_WARN_STAGE_LEFT] The stage {table.stage} could not be deleted. "
-                    f"It only takes space: Hive and Spark ignore it. {error.message}"
+                    "It only takes space: Hive and Spark ignore it, and the next write removes it. "
+                    f"{error.message}"
                 )
 
     @contextmanager
@@ -266,7 +297,8 @@ class Writes:
                 code="HIVEACID_WRITE_NOT_SUPPORTED",
             )
         self._spark = spark
-        stage = f"{target.location}/{STAGE_PREFIX}{transaction.id}"
+        stage = f"{target.location}/{STAGE_PREFIX}{self.owner.id}"
+        Files(spark).make_directory(stage)
         self._tables[name] = TableWrites(target, operation, stage)
         return self._tables[name]
 
