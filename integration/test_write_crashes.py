@@ -42,6 +42,9 @@ _WAYS = (_BY_TASK, ("false", "none"), _BY_FETCH)
 """How Hive reads: vectorized or not, and by a task or as it fetches the answer."""
 
 Shown = dict[CrashPoint, list[Row]]
+_FOUND: dict[CrashPoint, str] = {}
+_SECONDS: list[float] = []
+"""What the long tests of this process have found so far, and how long they took."""
 
 
 class Crashes:
@@ -224,10 +227,13 @@ def test_a_write_that_is_killed_shows_nothing(
 
 
 @pytest.mark.long("every step of every write, and the page on them")
-def test_a_write_that_is_killed_at_any_step_shows_nothing(crashes: Crashes) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_write_that_is_killed_at_any_step_shows_nothing(crashes: Crashes, kind: str) -> None:
     started = time.monotonic()
-    outcomes = crashes.outcomes(crash_points())
-    write_section(WRITES, document(outcomes, dt.date.today(), time.monotonic() - started))
+    outcomes = crashes.outcomes(crash_points(kind))
+    _FOUND.update(outcomes)
+    _SECONDS.append(time.monotonic() - started)
+    write_section(WRITES, document(_FOUND, dt.date.today(), sum(_SECONDS)))
     assert {point.table: text for point, text in outcomes.items() if text != "right"} == {}
 
 

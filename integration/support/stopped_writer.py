@@ -112,11 +112,10 @@ class CrashPoint:
         return KINDS[self.kind].new if self.step == "committed" else OLD
 
 
-def crash_points() -> list[CrashPoint]:
-    """Return each step of each kind of write."""
+def crash_points(kind: str) -> list[CrashPoint]:
+    """Return each step of a kind of write."""
     return [
         CrashPoint(kind, step)
-        for kind in KINDS
         for step in STEPS
         # Nothing but one directory; rows to delete are staged under the write id.
         if (kind, step)
