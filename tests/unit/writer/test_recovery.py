@@ -31,6 +31,7 @@ class LocalFiles:
 
     def __init__(self, _: object) -> None:
         self.before: dict[str, Any] = {}
+        self.deleted: list[str] = []
 
     def _run_before(self, call: str) -> None:
         action = self.before.pop(call, None)
@@ -60,6 +61,8 @@ class LocalFiles:
 
     def delete(self, path: str) -> None:
         self._run_before("delete")
+        self._run_before(f"delete {len(self.deleted)}")
+        self.deleted.append(Path(path).name)
         shutil.rmtree(path, ignore_errors=True)
 
 
@@ -230,7 +233,16 @@ def test_two_recoveries_at_once(scene: Scene) -> None:
         assert scene.files.before == {}
 
 
-@pytest.mark.parametrize("call", ["read", "rename", "delete"])
+def test_bases_are_removed_first_and_the_stage_last(scene: Scene) -> None:
+    """Hive may show an aborted base, and the stage says what there is to remove."""
+    scene.record()
+    scene.recover(DEAD)
+    *directories, stage = scene.files.deleted
+    assert directories == ["base_0000005", "base_0000005", "delta_0000005_0000005_0000"]
+    assert stage.startswith(f".hiveacid_stage_{OWNER}_ended_")
+
+
+@pytest.mark.parametrize("call", ["read", "rename", *(f"delete {n}" for n in range(4))])
 def test_a_recovery_that_is_killed_is_repeated(scene: Scene, call: str) -> None:
     def die() -> None:
         raise KeyboardInterrupt
