@@ -130,7 +130,9 @@ class Transaction(Snapshot):
         self._connect = connect
         self._settings = settings
         self._client = connect()
-        self._writes = Writes(self._client, _Reads(engine), engine.footers, wrap_rows)
+        self._writes = Writes(
+            self._client, _Reads(engine), engine.footers, self._open_writer, wrap_rows
+        )
         self._added_columns: list[AddedColumns] = []
         self._committed: dict[TableName, int] = {}
 
@@ -379,7 +381,7 @@ class Transaction(Snapshot):
 
         def publish_all() -> None:
             if tables:
-                publish(self._spark, tables, limit, self._open_writer)
+                publish(self._spark, tables, limit, self._writes.owner, self._open_writer)
 
         for added in self._added_columns:
             append_columns(added, limit, self._open_writer)

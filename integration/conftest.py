@@ -49,6 +49,7 @@ LONGEST = (
     "test_quickstart.py",
     "test_sql_corpus.py",
     "test_incremental_crashes.py",
+    "test_write_crashes.py",
     "test_incremental_concurrency.py",
     "test_dbt_transaction_loss.py",
     "test_changes.py",

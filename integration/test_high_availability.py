@@ -12,14 +12,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
+import hiveacid
 from hiveacid.errors import HiveAcidError
 from hiveacid.metastore.client import MetastoreClient
 from hiveacid.metastore.models import TableName
 from hiveacid.snapshots.run_snapshot import RunSnapshot
 from hiveacid.snapshots.transaction import SnapshotSettings
+from hiveacid.writer import publication
 from integration.support.dbt_project import SLOW, DbtProject
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
 from integration.support.hive.postgres import Postgres
@@ -119,6 +123,41 @@ def test_in_mid_commit(
     snapshot.end()
     killer.join()
     assert left(survivor) == []
+
+
+@pytest.mark.parametrize("seconds", [0, 0.005, 0.02])
+def test_in_mid_commit_of_a_write(
+    mortal: HiveServer,
+    survivor: HiveServer,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: float,
+) -> None:
+    """The metastore dies before it commits, or after that and before its answer."""
+    commit = publication._commit
+
+    def dying(*arguments: Any) -> None:
+        if not seconds:
+            os.kill(mortal.pid, signal.SIGSTOP)
+        killer = threading.Timer(seconds or 2, mortal.kill)
+        killer.start()
+        commit(*arguments)
+        killer.join()
+
+    monkeypatch.setattr(publication, "_commit", dying)
+    uris = f"{mortal.metastore_uri},{survivor.metastore_uri}"
+    with HiveClient(survivor.hs2_port) as hive:
+        hive.execute("DROP TABLE IF EXISTS shop.daily")
+        hive.execute(
+            "CREATE TABLE shop.daily (id int) STORED AS ORC TBLPROPERTIES ('transactional'='true')"
+        )
+        hive.execute("INSERT INTO shop.daily VALUES (1), (2)")
+        with hiveacid.transaction(spark, uris, metastore_timeout=20) as transaction:
+            transaction.overwrite("shop.daily", spark.sql("SELECT 3 AS id"))
+        assert hive.query("SELECT id FROM shop.daily") == [(3,)]
+    directory = survivor.warehouse / "shop.db" / "daily"
+    assert not list(directory.glob(".hiveacid_stage_*"))
+    assert eventually(lambda: left(survivor) == [], seconds=TIMEOUT + 10)
 
 
 def test_between_lock_and_check_lock(

@@ -13,14 +13,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from integration.support.crash_page import DBT, PAGE, write_section
 from integration.support.crash_points import STEPS, CrashPoint, crash_points, document
 from integration.support.dbt_project import DbtProject
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.incremental import ORDERS, Incremental
 from integration.support.metastore import locks_of_dbt
 from integration.support.stopped_dbt import StoppedDbt, settings_like
-
-_DOCUMENT = Path(__file__).parents[1] / "docs" / "crash-points.md"
 
 _FOUND: dict[CrashPoint, str] = {}
 _SECONDS: list[float] = []
@@ -165,6 +164,6 @@ def test_a_run_that_is_killed_at_any_step(crashes: Crashes, file_format: str) ->
     outcomes = crashes.kill(crash_points(file_format), wait=True)
     _FOUND.update(outcomes)
     _SECONDS.append(time.monotonic() - started)
-    _DOCUMENT.write_text(document(_FOUND, dt.date.today(), sum(_SECONDS)), "utf-8")
+    write_section(DBT, document(_FOUND, dt.date.today(), sum(_SECONDS)))
     wrong = {point.model: text for point, text in outcomes.items() if text != "right"}
-    assert wrong == {}, f"See {_DOCUMENT}"
+    assert wrong == {}, f"See {PAGE}"

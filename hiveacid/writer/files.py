@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
 from hiveacid.errors import PublicationError
+from hiveacid.jvm.bulk import bulk_of
 from hiveacid.jvm.errors import JAVA_ERRORS, java_exception
-from hiveacid.jvm.filesystem import PATH
+from hiveacid.jvm.filesystem import PATH, FileStatuses
 from hiveacid.jvm.java_types import JavaObject
 from hiveacid.jvm.py4j import java
+
+_IO_UTILS = "org.apache.hadoop.io.IOUtils"
+T = TypeVar("T")
 
 
 class Files:
     """File system calls that change something. Each raises `PublicationError` if it fails."""
 
     def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
         self._context = spark.sparkContext
         self._configuration = spark._jsparkSession.sessionState().newHadoopConf()
 
@@ -55,6 +61,33 @@ class Files:
             return "" if found is None else bytes(found.getBytes()).hex()
 
         return str(self._run(call, f"read the checksum of {path}"))
+
+    def names(self, path: str, pattern: str) -> list[str]:
+        """Return the names in a directory that match a pattern; none if it does not exist."""
+
+        def call() -> list[str]:
+            paths = bulk_of(self._spark).paths([path])
+            return [
+                found.rpartition("/")[2]
+                for found, _, _ in FileStatuses.of(self._spark).listed(
+                    self._of(path), paths, pattern
+                )
+            ]
+
+        found = self._unless_missing(call, path, f"list {path}")
+        return [] if found is None else found
+
+    def read(self, path: str) -> bytes | None:
+        """Return the content of a small file; None if there is none."""
+
+        def call() -> bytes:
+            stream = self._of(path).open(self._path(path))
+            try:
+                return bytes(java(self._context, _IO_UTILS).readFullyToByteArray(stream))
+            finally:
+                stream.close()
+
+        return self._unless_missing(call, path, f"read {path}")
 
     def write(self, path: str, content: bytes) -> None:
         """Write a small file."""
@@ -110,11 +143,20 @@ class Files:
     def _of(self, path: str) -> JavaObject:
         return self._path(path).getFileSystem(self._configuration)
 
+    def _unless_missing(self, call: Callable[[], T], path: str, what: str) -> T | None:
+        """Run a call; return None if it fails because the path does not exist (any more)."""
+        try:
+            return self._run(call, what)
+        except PublicationError:
+            if self.exists(path):
+                raise
+            return None
+
     def _check(self, call: Callable[[], object], what: str) -> None:
         if not self._run(call, what):
             raise PublicationError(f"The file system refused to {what}. Nothing was committed.")
 
-    def _run(self, call: Callable[[], object], what: str) -> object:
+    def _run(self, call: Callable[[], T], what: str) -> T:
         try:
             return call()
         except JAVA_ERRORS as error:

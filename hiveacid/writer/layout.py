@@ -12,6 +12,10 @@ STAGE_PREFIX = ".hiveacid_stage_"
 """Prefix of the directories in a table's location that writes are staged in. Hive and Spark ignore
 hidden directories."""
 
+STAGE_NAMES = rf"\{STAGE_PREFIX}\d+(_ended_\w+)?"
+"""Pattern of the names of stages, by the transaction that owns them. A stage that was taken away
+from its owner has another name."""
+
 MOST_FILES = 4096
 """Maximum number of files in a directory: a bucket number has twelve bits (`BucketCodec`)."""
 
@@ -44,6 +48,16 @@ class StagedDirectory:
         if self.kind is Kind.BASE:
             return f"base_{write_id:07d}"
         return f"{self.kind.value}_{write_id:07d}_{write_id:07d}_{self.statement:04d}"
+
+
+def stage_owner(path: str) -> int:
+    """Return the transaction that owns a stage, or has owned it."""
+    return int(path.rpartition(STAGE_PREFIX)[2].partition("_")[0])
+
+
+def is_ended(path: str) -> bool:
+    """Whether a stage was taken away from its owner."""
+    return "_" in path.rpartition(STAGE_PREFIX)[2]
 
 
 def task_of(name: str) -> int | None:

@@ -32,9 +32,10 @@ from hiveacid.writer.conflicts import check_tables, check_unchanged, is_overtake
 from hiveacid.writer.creation import Created
 from hiveacid.writer.files import Files
 from hiveacid.writer.layout import Kind, StagedDirectory, partition_values
+from hiveacid.writer.recovery import Record, recover
 from hiveacid.writer.stage import STRICT, stage_deletes, stage_wrapped
 from hiveacid.writer.write_events import note_files
-from hiveacid.writer.writes import TableWrites
+from hiveacid.writer.writes import TableWrites, place_of
 
 logger = logging.getLogger("hiveacid")
 _TRUNCATED = b'{"thisFileVersion":"0","dataFormat":"truncated"}'
@@ -64,6 +65,7 @@ def publish(
     spark: SparkSession,
     tables: Sequence[TableWrites],
     limit: LockWait,
+    owner: Transaction,
     open_transaction: Callable[[], Transaction],
 ) -> None:
     """Move staged files into their tables, and commit.
@@ -74,6 +76,7 @@ def publish(
         spark: the session whose file systems hold the tables.
         tables: what was staged.
         limit: how long to wait for the locks.
+        owner: the transaction that owns the stages.
         open_transaction: opens a transaction that may write, with a `WritingClient`.
 
     Raises:
@@ -83,7 +86,7 @@ def publish(
         HiveAcidError: nothing was committed.
     """
     end = time.monotonic() + limit.timeout
-    while not _try_to_publish(spark, tables, limit, open_transaction):
+    while not _try_to_publish(spark, tables, limit, owner, open_transaction):
         if time.monotonic() >= end:
             raise LockTimeoutError(
                 f"Other writers of {_named(tables)} held lower write ids, or got higher ones, for "
@@ -98,23 +101,24 @@ def _try_to_publish(
     spark: SparkSession,
     tables: Sequence[TableWrites],
     limit: LockWait,
+    owner: Transaction,
     open_transaction: Callable[[], Transaction],
 ) -> bool:
     """Publish, unless an overwrite has to let other writers go first."""
     # Of two transactions the guard must be the older one: Hive's housekeeper forgets the write ids
     # of the oldest ones first, and the highest that it remembers counts as the newest.
     guard = open_transaction() if any(table.is_overwrite for table in tables) else None
-    attempt = _Attempt(guard, _Moved(Files(spark)))
+    attempt = _Attempt(owner, guard, Files(spark), tables)
     try:
         transaction = open_transaction()
         try:
             if not _put_in_place(spark, transaction, tables, limit, attempt):
                 return False
         except TransactionLostError as error:
-            attempt.moved.back()
+            attempt.move_back()
             raise _aborted(transaction, tables, error) from error
         except BaseException:
-            attempt.moved.back()
+            attempt.move_back()
             raise
         else:
             _commit(transaction, tables, attempt)
@@ -130,9 +134,43 @@ def _try_to_publish(
 class _Attempt:
     """One attempt: the guard, its write ids, and what was moved into tables."""
 
+    owner: Transaction
     guard: Transaction | None
-    moved: _Moved
+    files: Files
+    tables: Sequence[TableWrites]
     guard_ids: dict[TableName, int] = field(default_factory=dict)
+    moved: list[str] = field(default_factory=list)
+
+    def move(self, transaction: Transaction, old: str, new: str) -> None:
+        """Move a staged directory into its table, unless a transaction is lost."""
+        for each in (transaction, self.guard):
+            if each is not None:
+                each.raise_if_gone()
+        # Noted before: a rename that fails may have happened.
+        self.moved.append(new)
+        self.files.rename(old, new)
+
+    def move_back(self) -> None:
+        """Remove what was moved, bases first: Hive may show a base of an aborted transaction."""
+        is_settled = True
+        while self.moved:
+            path = self.moved.pop()
+            try:
+                self.files.delete(path)
+            except HiveAcidError as error:
+                is_settled = False
+                logger.warning(
+                    f"[HIVEACID_WARN_FILES_LEFT] {path} is of an aborted transaction and could "
+                    "not be deleted. The next write into the table tries again. If it is a base, "
+                    f"Hive may show its rows until then. {error.message}"
+                )
+        if is_settled:
+            self.settle()
+
+    def settle(self) -> None:
+        """Let the stages go: nothing in the tables depends on their records any more."""
+        for table in self.tables:
+            table.is_unresolved = False
 
 
 def _put_in_place(
@@ -144,12 +182,16 @@ def _put_in_place(
 ) -> bool:
     client = transaction.client
     assert isinstance(client, WritingClient)
+    # Before there is a higher write id of ours: one that is open may make an aborted base visible.
+    recover(spark, client, tables)
     for table in tables:
         _allocate(transaction, client, table, attempt)
         _stage_with_write_id(spark, table)
     # The connection may have been cut while Spark worked. This call may be repeated.
     transaction.check_alive()
     acquire_to_write(transaction, client, [_lock_of(table) for table in tables], limit)
+    # A process that held the locks may have died meanwhile.
+    recover(spark, client, tables)
     check_tables(client, tables, transaction.server)
     names = [table.name for table in tables]
     now = client.get_valid_write_ids(names, client.get_valid_txns())
@@ -166,14 +208,15 @@ def _put_in_place(
         )
         if any(is_overtaken(it, now[it.name], attempt.guard_ids[it.name]) for it in overwritten):
             return False
-    _move(spark, transaction, client, tables, attempt)
     for table in tables:
+        _empty_others(spark, table)
+        _register(transaction, client, table)
         assert table.write_id is not None
         client.invalidate_statistics(table.name, table.write_id, _partitions(table))
         if table.described is not None:
             client.alter_table(table.name, describe_as(table.described))
     note_files(spark, client, transaction.id, tables)
-    transaction.check_alive()
+    _move(transaction, attempt)
     return True
 
 
@@ -239,29 +282,35 @@ def _stage_with_write_id(spark: SparkSession, table: TableWrites) -> None:
         table.target.check_partition(it.partition)
 
 
-def _move(
-    spark: SparkSession,
-    transaction: Transaction,
-    client: WritingClient,
-    tables: Sequence[TableWrites],
-    attempt: _Attempt,
-) -> None:
-    """Add partitions, and rename what was staged: bases last."""
-    for table in tables:
-        _empty_others(spark, table)
-        _register(transaction, client, table)
+def _move(transaction: Transaction, attempt: _Attempt) -> None:
+    """Rename what was staged, bases last: nothing but their renames comes before the commit."""
+    # Nobody has taken the stages away, and from the record on nobody does.
+    attempt.owner.check_alive()
+    deltas: list[tuple[str, str]] = []
+    bases: list[tuple[str, str]] = []
+    for table in attempt.tables:
+        assert table.write_id is not None
+        own = [(it, place_of(table, it)) for it in table.directories]
+        for it, place in own:
+            if it.partition:
+                attempt.files.make_directory(place.rpartition("/")[0])
+            attempt.files.check_absent(place)
+            (bases if it.kind is Kind.BASE else deltas).append((it.path, place))
+        Record.of(table, transaction.id, [place for _, place in own]).write(
+            attempt.files, table.stage
+        )
+        table.is_unresolved = True
         logger.info(
             f"Transaction {transaction.id} writes {table.name} with write id {table.write_id}."
         )
-    for is_base in (False, True):
-        if is_base and attempt.guard is not None:
-            attempt.guard.check_alive()
-        for table in tables:
-            assert table.write_id is not None
-            for it in table.directories:
-                if (it.kind is Kind.BASE) is is_base:
-                    location = table.target.location_of(it.partition)
-                    attempt.moved.rename(it.path, f"{location}/{it.name(table.write_id)}")
+    for staged, place in deltas:
+        attempt.move(transaction, staged, place)
+    # The guard last: it should not time out before the writer.
+    for each in (transaction, attempt.guard):
+        if each is not None:
+            each.check_alive()
+    for staged, place in bases:
+        attempt.move(transaction, staged, place)
 
 
 def _empty_others(spark: SparkSession, table: TableWrites) -> None:
@@ -312,6 +361,7 @@ def _commit(transaction: Transaction, tables: Sequence[TableWrites], attempt: _A
     while True:
         try:
             transaction.commit()
+            attempt.settle()
             return
         except MetastoreUnavailableError as error:
             may_be_committed = True
@@ -320,14 +370,14 @@ def _commit(transaction: Transaction, tables: Sequence[TableWrites], attempt: _A
         except TransactionLostError as error:
             if may_be_committed:
                 raise _unknown(transaction, tables, attempt, error) from error
-            attempt.moved.back()
+            attempt.move_back()
             raise _aborted(transaction, tables, error) from error
         except MetastoreError as error:
             try:
                 transaction.client.abort_txn(transaction.id)
             except HiveAcidError:
                 raise _unknown(transaction, tables, attempt, error) from error
-            attempt.moved.back()
+            attempt.move_back()
             raise _aborted(transaction, tables, error) from error
         except BaseException:
             transaction.abandon()
@@ -353,7 +403,8 @@ def _unknown(
     return WriteAbortedError(
         f"Whether transaction {transaction.id}, which writes {_named(tables)}, was committed is "
         f"not known: {error.message} Its files are in place. See SHOW TRANSACTIONS: if the "
-        "transaction is neither open nor aborted, it was committed.",
+        "transaction is neither open nor aborted, it was committed. If it was aborted, the next "
+        "write removes them.",
         code="HIVEACID_COMMIT_UNKNOWN",
     )
 
@@ -369,32 +420,3 @@ def _aborted(
 
 def _named(tables: Sequence[TableWrites]) -> str:
     return ", ".join(str(table.name) for table in tables)
-
-
-class _Moved:
-    """Directories that were moved into tables, so that they can be removed again."""
-
-    def __init__(self, files: Files) -> None:
-        self._files = files
-        self._paths: list[str] = []
-
-    def rename(self, old: str, new: str) -> None:
-        """Move a staged directory into its table."""
-        self._files.make_directory(new.rpartition("/")[0])
-        self._files.check_absent(new)
-        # Noted before: a rename that fails may have happened.
-        self._paths.append(new)
-        self._files.rename(old, new)
-
-    def back(self) -> None:
-        """Remove what was moved, bases first: Hive may show a base of an aborted transaction."""
-        while self._paths:
-            path = self._paths.pop()
-            try:
-                self._files.delete(path)
-            except HiveAcidError as error:
-                logger.warning(
-                    f"[HIVEACID_WARN_FILES_LEFT] {path} is of an aborted transaction and could "
-                    "not be deleted. If it is a base, Hive may show its rows while a later write "
-                    f"id is open. Give its path to whoever administers the table. {error.message}"
-                )

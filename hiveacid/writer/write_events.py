@@ -11,13 +11,13 @@ from hiveacid.metastore.write_notifications import WrittenFiles
 from hiveacid.metastore.writing_client import WritingClient
 from hiveacid.writer.files import Files
 from hiveacid.writer.layout import partition_values
-from hiveacid.writer.writes import TableWrites
+from hiveacid.writer.writes import TableWrites, place_of
 
 
 def note_files(
     spark: SparkSession, client: WritingClient, txn_id: int, tables: Sequence[TableWrites]
 ) -> None:
-    """Tell the metastore which files the transaction has moved into tables.
+    """Tell the metastore which files the transaction is about to move into tables.
 
     Hive's replication copies the files that stand in the entry of a commit. Nothing is told where
     Hive itself tells nothing (`hive.metastore.dml.events` is false, its default).
@@ -28,14 +28,12 @@ def note_files(
     for table in tables:
         assert table.write_id is not None
         for staged in table.directories:
-            name = staged.name(table.write_id)
-            location = f"{table.target.location_of(staged.partition)}/{name}"
-            (listing,) = list_locations(spark, [location])
-            paths = [file.path for file in listing.files]
+            (listing,) = list_locations(spark, [staged.path])
+            place = place_of(table, staged)
             written = WrittenFiles(
                 partition_values(staged.partition) if staged.partition else (),
-                name,
-                [(path, files.checksum(path)) for path in paths],
+                staged.name(table.write_id),
+                [(f"{place}/{it.relative}", files.checksum(it.path)) for it in listing.files],
             )
-            if paths:
+            if listing.files:
                 client.add_write_notification(txn_id, table.write_id, table.name, written)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -88,6 +88,8 @@ class TableWrites:
         rows_to_wrap: which new rows get ACID columns.
         to_wrap: what is staged to get them: directory, kind and number of the statement.
         numbered: what is staged with the write id in the files, for the present write id.
+        is_unresolved: whether directories may be left in the table. The stage says which, so it is
+            kept for the next write (`writer.recovery`).
     """
 
     target: Target
@@ -105,6 +107,7 @@ class TableWrites:
     to_wrap: list[tuple[str, Kind, int]] = field(default_factory=list)
     numbered: list[StagedDirectory] = field(default_factory=list)
     statements: int = 0
+    is_unresolved: bool = False
 
     @property
     def name(self) -> TableName:
@@ -144,13 +147,20 @@ class Writes:
     """Everything that one transaction writes. All threads may share it; its methods take turns."""
 
     def __init__(
-        self, client: WritingClient, reads: Reads, footers: OrcFooters, wrap_rows: bool
+        self,
+        client: WritingClient,
+        reads: Reads,
+        footers: OrcFooters,
+        open_owner: Callable[[], Transaction],
+        wrap_rows: bool,
     ) -> None:
-        """Begin with nothing staged."""
+        """Begin with nothing staged; `open_owner` opens the transaction that owns the stages."""
         self._rows_to_wrap = RowsToWrap.ALL if wrap_rows else None
         self._client = client
         self._reads = reads
         self._footers = footers
+        self._open_owner = open_owner
+        self._owner: Transaction | None = None
         self._tables: dict[TableName, TableWrites] = {}
         self._new: dict[TableName, TableWrites] = {}
         self.replacements: list[Replacement] = []
@@ -175,6 +185,16 @@ class Writes:
         return [self._tables[name] for name in sorted(self._tables)]
 
     @property
+    def owner(self) -> Transaction:
+        """The transaction that owns the stages, as long as they are in use.
+
+        The one that reads ends before the writes are published.
+        """
+        if self._owner is None:
+            self._owner = self._open_owner()
+        return self._owner
+
+    @property
     def new_tables(self) -> list[TableWrites]:
         """The tables to create, with rows or without."""
         return list(self._new.values())
@@ -195,7 +215,7 @@ class Writes:
                 raise already_exists(name)
             refuse_ddl_of_hive_3(transaction.server, name)
             target = Target.of(table, (), transaction.server)
-            stage = f"{database}/{STAGE_PREFIX}{transaction.id}_{name.table}"
+            stage = f"{database}/{STAGE_PREFIX}{self.owner.id}_{name.table}"
             self._new[name] = self._begin(target, Operation.INSERT, stage)
             return True
 
@@ -302,14 +322,24 @@ class Writes:
 
     def discard(self) -> None:
         """Remove what is staged. A directory that cannot be removed is named in a warning."""
+        try:
+            self._remove_stages()
+        finally:
+            if self._owner is not None:
+                self._owner.end(commit=True)
+
+    def _remove_stages(self) -> None:
         for table in self._tables.values():
+            if table.is_unresolved:
+                continue
             assert self._spark is not None
             try:
                 Files(self._spark).delete(table.stage)
             except HiveAcidError as error:
                 logger.warning(
                     f"[HIVEACID_WARN_STAGE_LEFT] The stage {table.stage} could not be deleted. "
-                    f"It only takes space: Hive and Spark ignore it. {error.message}"
+                    "It only takes space: Hive and Spark ignore it, and the next write removes it. "
+                    f"{error.message}"
                 )
 
     @contextmanager
@@ -376,7 +406,8 @@ class Writes:
                 code="HIVEACID_WRITE_NOT_SUPPORTED",
             )
         self._spark = spark
-        stage = f"{target.location}/{STAGE_PREFIX}{transaction.id}"
+        stage = f"{target.location}/{STAGE_PREFIX}{self.owner.id}"
+        Files(spark).make_directory(stage)
         self._tables[name] = self._begin(target, operation, stage)
         return self._tables[name]
 
@@ -397,6 +428,12 @@ class Writes:
                 code="HIVEACID_WRITE_NOT_SUPPORTED",
             )
         return TableWrites(target, operation, stage, rows_to_wrap=self._rows_to_wrap)
+
+
+def place_of(table: TableWrites, staged: StagedDirectory) -> str:
+    """Return the path that a staged directory gets in its table."""
+    assert table.write_id is not None
+    return f"{table.target.location_of(staged.partition)}/{staged.name(table.write_id)}"
 
 
 def look_up(client: WritingClient, name: TableName, server: ServerInfo) -> Target:

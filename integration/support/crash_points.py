@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from integration.support.incremental import LAKE
-from integration.support.stopped_dbt import Stop
+from integration.support.stops import Stop
 
 _PACKAGE = "dbt.adapters.hiveacid"
 _ADAPTER = f"{_PACKAGE}.impl:HiveAcidAdapter"
@@ -179,16 +179,14 @@ def crash_points(file_format: str, kinds: Iterable[str] | None = None) -> list[C
 
 
 def document(outcomes: Mapping[CrashPoint, str], today: dt.date, seconds: float) -> str:
-    """Return the content of docs/crash-points.md."""
+    """Return the section of docs/crash-points.md on dbt."""
     wrong = {point: text for point, text in outcomes.items() if text != "right"}
     lines = [
-        "# Where a run was killed",
-        "",
         "A dbt process builds one model for each step below. When all models have come to their "
         "steps, the process is killed (`kill -9`). An ordinary run follows, and each target must "
         "have the rows that Hive answers; a further run must find no changes. No stage, backup, "
         "directory, lock or transaction may be left. `make long` does this for all formats and "
-        "writes this page; `make test` does it for some of them.",
+        "writes this section; `make test` does it for some of them.",
         "",
         f"{today.isoformat()}, {seconds / 60:.0f} minutes: {len(outcomes)} steps, "
         f"{len(outcomes) - len(wrong)} right.",
