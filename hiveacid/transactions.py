@@ -166,6 +166,7 @@ class Transaction(Snapshot):
                 partitioned_by="country",
                 clustered_by="id",
                 buckets=4,
+                kind="insert_only",
                 comment="Orders by country",
             )
             transaction.append("marts.orders", orders)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
-import re
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
@@ -176,15 +172,9 @@ def test_the_example_creates_a_table_with_its_rows(
         hive_client.execute("DROP DATABASE marts CASCADE")
 
 
-LISTENER = "org.apache.hive.hcatalog.listener.DbNotificationListener"
-
-
 @pytest.fixture(scope="module")
 def strict_hive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:
-    """A Hive that translates tables, is strict, and makes every managed table transactional.
-
-    Its notification log has the files of Hive's writes.
-    """
+    """A Hive that translates tables, is strict, and makes every managed table transactional."""
     external = tmp_path_factory.mktemp("external")
     settings = HiveSettings(
         translate_tables=True,
@@ -192,8 +182,6 @@ def strict_hive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer
             "metastore.warehouse.external.dir": f"file://{external}",
             "metastore.strict.managed.tables": "true",
             "metastore.create.as.acid": "true",
-            "metastore.transactional.event.listeners": LISTENER,
-            "hive.metastore.dml.events": "true",
         },
     )
     with HiveServer(settings, work=tmp_path_factory.mktemp("strict_hive")) as server:
@@ -222,37 +210,3 @@ def test_a_strict_metastore_takes_the_table_as_it_is(
             assert sorted(client.query("SELECT * FROM t0")) == [(3, 4), (5, 2)]
     found = list(tmp_path.glob("b/*"))
     assert {path.name for path in found} == {"t0", "t1"}, "no stage is left"
-
-
-def files_of_last_commit(server: HiveServer) -> list[Any]:
-    """What the newest commit in the notification log says about files, without numbers of ids."""
-    with WritingClient(server.metastore_uri) as client:
-        commits = [it for it in client.get_events(0, 100_000) if it.type == "COMMIT_TXN"]
-    message = json.loads(gzip.decompress(base64.b64decode(commits[-1].message)))
-    files = message["files"]
-    return [
-        message["databases"],
-        len(message["tables"]),
-        message["partitions"],
-        sorted(re.sub(r"(file:)/.*?/(c|\d+)/|(?<=_)0*\d+(?=_|/)", r"\1", it) for it in files),
-    ]
-
-
-def test_the_notification_log_has_the_files_as_of_hives_writes(
-    strict_hive: HiveServer, spark: SparkSession
-) -> None:
-    with HiveClient(strict_hive.hs2_port) as client:
-        client.execute("CREATE DATABASE c")
-        client.execute("USE c")
-        found = []
-        for partitioned in ("", "PARTITIONED BY (k INT)"):
-            column = "" if partitioned else ", k INT"
-            client.execute(f"CREATE TABLE t (id INT{column}) {partitioned} {ACID}")
-            client.execute("INSERT INTO t VALUES (1, 2)")
-            found.append(files_of_last_commit(strict_hive))
-            with hiveacid.transaction(spark, strict_hive.metastore_uri) as transaction:
-                transaction.append("c.t", spark.sql("SELECT 1 id, 2 k"))
-            found.append(files_of_last_commit(strict_hive))
-            client.execute("DROP TABLE t")
-    print(*found, sep="\n")
-    assert found == []

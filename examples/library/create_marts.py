@@ -17,6 +17,7 @@ with hiveacid.transaction(spark, metastore, ["shop.orders"]) as transaction:
         partitioned_by="country",
         clustered_by="id",
         buckets=4,
+        kind="insert_only",
         comment="Orders by country",
     )
     transaction.append("marts.orders", orders)

@@ -24,7 +24,6 @@ from hiveacid.metastore.models import LockResponse, LockType, Table, TableName
 from hiveacid.metastore.new_tables import table_struct
 from hiveacid.metastore.raw_structs import RawStruct
 from hiveacid.metastore.thrift import Call, Struct, ThriftMetastore
-from hiveacid.metastore.write_notifications import WrittenFiles, notification_request
 
 _STATISTICS = "COLUMN_STATS_ACCURATE"
 """Parameter of a table or partition whose statistics Hive takes for its answers
@@ -262,17 +261,6 @@ class WritingClient(MetastoreClient):
                 older.set_structs(3, marked)
                 self._alter(_ALTER_PARTITIONS, request, _ALTER_PARTITIONS_OF_HIVE_3, older, name)
 
-    def notes_files(self) -> bool:
-        """Whether Hive's own writes tell the notification log which files they write."""
-        return self._is_true("hive.metastore.dml.events", "false")
-
-    def add_write_notification(
-        self, txn_id: int, write_id: int, name: TableName, written: WrittenFiles
-    ) -> None:
-        """Note files for the entry that the commit will leave in the notification log."""
-        request = notification_request(txn_id, write_id, name, written)
-        self._send("add_write_notification_log", name, request, _NOTE_FILES)
-
     def commit_txn(self, txn_id: int) -> None:
         """Commit what the transaction has written, and release the locks.
 
@@ -467,7 +455,6 @@ _ADD_DYNAMIC_PARTITIONS = _plain_call("add_dynamic_partitions", _AddDynamicParti
 _CREATE_TABLE = Call("create_table_req", _RawArguments, _NoResult)
 _GET_DATABASE = Call("get_database", _NameArguments, _RawResult)
 _GET_TABLE = Call("get_table_req", thrift.GET_TABLE_REQ.arguments, _RawResult)
-_NOTE_FILES = Call("add_write_notification_log", _RawArguments, _RawResult)
 _GET_PARTITIONS = Call("get_partitions_by_names", thrift.GetPartitionsByNamesArguments, _RawResult)
 _ADD_PARTITIONS = Call("add_partitions_req", _RawArguments, _RawResult)
 _ALTER_TABLE = Call("alter_table_req", _RawArguments, _NoResult)

@@ -38,12 +38,14 @@ _WIDTHS = {"smallint": 2, "int": 4, "date": 4, "bigint": 8, "float": 4, "double"
 _PLAIN = frozenset({"boolean", "tinyint"})
 """Types whose values are their own hashes."""
 
-_OTHERS = frozenset({"string", "char", "varchar", "decimal", "timestamp"})
+
+_COMPARED = frozenset({"int", "string"})
+"""Types whose buckets have been compared with Hive's. The others are as in Hive's code."""
 
 
 def is_hashed(hive_type: str) -> bool:
-    """Return whether the hash of a type is known. Hive's own one of BINARY is not determined."""
-    return _name(hive_type) in _PLAIN | _OTHERS | _WIDTHS.keys()
+    """Return whether a table that is bucketed by a type may be written."""
+    return _name(hive_type) in _COMPARED
 
 
 def with_bucket(rows: DataFrame, columns: Sequence[models.Column], count: int) -> DataFrame:
@@ -165,7 +167,8 @@ def _decimal_hex(value: Column) -> Column:
     text = F.regexp_replace(value.cast("string"), "E.*", "")
     digits = F.regexp_replace(F.regexp_replace(text, r"(\.\d*?)0+$", "$1"), r"\.", "")
     number = digits.cast("decimal(38,0)")
-    rest = F.when(number < 0, -number - 1).otherwise(number).cast("decimal(38,0)")
+    # Not `-number`, which Spark rounds to 34 digits.
+    rest = F.when(number < 0, F.lit(-1) - number).otherwise(number).cast("decimal(38,0)")
     words = []
     for _ in range(4):
         word = (rest % F.lit(1 << 32).cast("decimal(38,0)")).cast("bigint")

@@ -53,15 +53,6 @@ class Files:
         found = self._run(lambda: self._of(path).exists(self._path(path)), f"find {path}")
         return bool(found)
 
-    def checksum(self, path: str) -> str:
-        """Return the checksum of a file as hexadecimal digits; empty if its system keeps none."""
-
-        def call() -> str:
-            found = self._of(path).getFileChecksum(self._path(path))
-            return "" if found is None else bytes(found.getBytes()).hex()
-
-        return str(self._run(call, f"read the checksum of {path}"))
-
     def names(self, path: str, pattern: str) -> list[str]:
         """Return the names in a directory that match a pattern; none if it does not exist."""
 

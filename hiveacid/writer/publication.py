@@ -34,7 +34,6 @@ from hiveacid.writer.files import Files
 from hiveacid.writer.layout import Kind, StagedDirectory, partition_values
 from hiveacid.writer.recovery import Record, recover
 from hiveacid.writer.stage import STRICT, stage_deletes, stage_wrapped
-from hiveacid.writer.write_events import note_files
 from hiveacid.writer.writes import TableWrites, place_of
 
 logger = logging.getLogger("hiveacid")
@@ -215,7 +214,6 @@ def _put_in_place(
         client.invalidate_statistics(table.name, table.write_id, _partitions(table))
         if table.described is not None:
             client.alter_table(table.name, describe_as(table.described))
-    note_files(spark, client, transaction.id, tables)
     _move(transaction, attempt)
     return True
 

@@ -221,18 +221,6 @@ def on_hives_clock(frame: DataFrame, fields: Sequence[StructField]) -> DataFrame
     return _with_times(frame, fields, shown)
 
 
-def without_zone(frame: DataFrame, fields: Sequence[StructField]) -> DataFrame:
-    """Return the rows with timestamps as times on the session's clock, at any depth.
-
-    In a Parquet file they are INT64, not adjusted to UTC. Hive shows such a time whatever the zone.
-    """
-
-    def local(value: Column, _: DataType) -> Column:
-        return value.cast("timestamp_ntz")
-
-    return _with_times(frame, fields, local)
-
-
 def _with_times(
     frame: DataFrame, fields: Sequence[StructField], how: Callable[[Column, DataType], Column]
 ) -> DataFrame:

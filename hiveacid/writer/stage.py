@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DateType, StructType
+from pyspark.sql.types import StructType
 
 from hiveacid.acid.layout import ACID_VERSION_FILE
 from hiveacid.errors import PublicationError
@@ -17,7 +15,6 @@ from hiveacid.formatting import quoted
 from hiveacid.jvm.filesystem import list_location
 from hiveacid.metastore.models import partition_name
 from hiveacid.reader.deletes import BUCKET, PARTITION, ROW, WRITE_ID
-from hiveacid.reader.timestamps import has
 from hiveacid.writer.buckets import BUCKET_NUMBER, with_bucket
 from hiveacid.writer.files import Files
 from hiveacid.writer.layout import (
@@ -29,13 +26,7 @@ from hiveacid.writer.layout import (
     raw_name,
     task_of,
 )
-from hiveacid.writer.rows import (
-    fit,
-    named_as_hive,
-    on_hives_clock,
-    with_checked_dates,
-    without_zone,
-)
+from hiveacid.writer.rows import fit, named_as_hive, on_hives_clock, with_checked_dates
 from hiveacid.writer.target import Target
 
 _OPERATION_DELETE = 2
@@ -49,9 +40,6 @@ _KEY = "hiveacid_key_{}"
 """Names of partition columns beside ACID columns, which may have the same names."""
 _OF_PARTITION, _OF_FILE = "partition", "file"
 """Columns of delete events that Spark makes directories of: the numbers of partition and file."""
-
-_REBASE = "spark.sql.parquet.datetimeRebaseModeInWrite"
-_lock = threading.RLock()
 
 _OPTIONS = {
     # One file a task, so that the file's number is the task's.
@@ -95,8 +83,9 @@ def _on_disk(target: Target, frame: DataFrame) -> DataFrame:
         rows = with_checked_dates(rows, [*columns.data, *columns.partition])
     if target.buckets:
         rows = with_bucket(rows, target.buckets, target.table.storage.num_buckets)
-    shown = on_hives_clock if target.file_format == "orc" else without_zone
-    return named_as_hive(shown(rows, columns.data.fields), columns)
+    if target.file_format == "orc":
+        rows = on_hives_clock(rows, columns.data.fields)
+    return named_as_hive(rows, columns)
 
 
 def _stage_buckets(
@@ -221,29 +210,7 @@ def _write(frame: DataFrame, target: Target, root: str, directories: Sequence[st
     writer = writer.options(compression=codec, **_OPTIONS)
     if directories:
         writer = writer.partitionBy(*directories)
-    has_days = target.file_format == "parquet" and has(frame.schema, DateType)
-    with _days_as_hive(frame.sparkSession) if has_days else nullcontext():
-        writer.save(root)
-
-
-@contextmanager
-def _days_as_hive(spark: SparkSession) -> Iterator[None]:
-    """Make Spark write days before 1582-10-15 to Parquet by the calendar in which Hive reads them.
-
-    Spark marks the files. In such a file the reader refuses timestamps before 1900, so it is not
-    done for files without dates.
-    """
-    if spark.conf.get(_REBASE) == "LEGACY":
-        yield
-        return
-    # Another thread must not mistake our setting for the session's own.
-    with _lock:
-        before = str(spark.conf.get(_REBASE))
-        spark.conf.set(_REBASE, "LEGACY")
-        try:
-            yield
-        finally:
-            spark.conf.set(_REBASE, before)
+    writer.save(root)
 
 
 def _renamed(spark: SparkSession, root: str, name: Callable[[int], str]) -> list[str]:

@@ -24,6 +24,9 @@ _WRITTEN_TYPES = frozenset(
 )
 """Types whose values Hive reads from Spark's files as they are (compared in tests)."""
 
+_NOT_IN_PARQUET = frozenset("timestamp date array map".split())
+"""Types whose values Hive shows differently in Spark's Parquet files (docs/targets-in-hive.md)."""
+
 _KEY_TYPES = frozenset(
     "tinyint smallint int bigint string date timestamp boolean char varchar".split()
 )
@@ -167,12 +170,17 @@ def _reason_against(table: Table, server: ServerInfo) -> str | None:
         return f"its format ({table.storage.input_format}) is not written"
     for column in table.storage.columns:
         others = _words(column.type) - _WRITTEN_TYPES
+        if file_format is _PARQUET:
+            others |= _words(column.type) & _NOT_IN_PARQUET
         if server.is_hive_3:
             others |= _words(column.type) & (
                 _NOT_IN_PARQUET_OF_HIVE_3 if file_format is _PARQUET else _NOT_OF_HIVE_3
             )
         if others:
             return f"column {column.name} has the type {column.type}"
+    if table.is_bucketed and table.is_full_acid:
+        # Hive's compactor wants a file of each bucket in each delta without ACID columns.
+        return "it is bucketed (CLUSTERED BY), and Hive could not compact what is written"
     if table.is_bucketed and table.parameters.get("bucketing_version") != "2":
         return "its buckets are those of Hive 2 (`bucketing_version`)"
     for column in _buckets(table):
