@@ -251,6 +251,14 @@ class Writes:
                 raise
 
     def _add(self, table: TableWrites, frame: DataFrame, kind: Kind) -> None:
+        target = table.target
+        if target.is_of_hive_3 and target.table.is_full_acid:
+            raise UnwritableTableError(
+                f"Rows cannot be added to {table.name}: it is full ACID, and compactions of Hive "
+                "3.1 fail on Spark's files. Rows can be deleted, and insert-only tables be "
+                "written. Write it with Hive.",
+                code="HIVEACID_WRITE_NOT_SUPPORTED",
+            )
         statement = table.next_statement()
         root = table.directory(f"rows_{statement}")
         if table.wraps(kind):
@@ -305,13 +313,6 @@ class Writes:
         stage = f"{target.location}/{STAGE_PREFIX}{transaction.id}"
         if self._rows_to_wrap is None:
             self._rows_to_wrap = self._client.rows_to_wrap()
-        is_wrapped = self._rows_to_wrap is not RowsToWrap.NONE and target.table.is_full_acid
-        if is_wrapped and target.is_of_hive_3:
-            raise UnwritableTableError(
-                f"{name} cannot be written: its rows need ACID columns (wrap_rows, or a setting of "
-                "the metastore), which Hive 3 does not read in Spark's files. Write it with Hive.",
-                code="HIVEACID_WRITE_NOT_SUPPORTED",
-            )
         table = TableWrites(target, operation, stage, rows_to_wrap=self._rows_to_wrap)
         self._tables[name] = table
         return table
