@@ -69,8 +69,8 @@ def transaction(
             transaction.overwrite("marts.daily", daily)
             transaction.append("marts.log", spark.sql("SELECT current_timestamp() AS at"))
 
-    Needs a metastore of Hive 4 or 3.1. Arguments are those of `hiveacid.snapshot`; `tables` are
-    those that the transaction reads.
+    Needs a metastore of Hive 4; with Hive 3.1 it writes less (docs/writing.md). Arguments are those
+    of `hiveacid.snapshot`; `tables` are those that the transaction reads.
 
     Args:
         wrap_rows: write the rows of full-ACID tables with their row ids, as Hive does. It takes

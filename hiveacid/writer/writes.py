@@ -353,6 +353,14 @@ class Writes:
                 raise
 
     def _add(self, table: TableWrites, frame: DataFrame, kind: Kind) -> None:
+        target = table.target
+        if target.is_of_hive_3 and target.table.is_full_acid:
+            raise UnwritableTableError(
+                f"Rows cannot be added to {table.name}: it is full ACID, and compactions of Hive "
+                "3.1 fail on Spark's files. Rows can be deleted, and insert-only tables be "
+                "written. Write it with Hive.",
+                code="HIVEACID_WRITE_NOT_SUPPORTED",
+            )
         statement = table.next_statement()
         root = table.directory(f"rows_{statement}")
         if table.wraps(kind):
@@ -419,14 +427,6 @@ class Writes:
         """
         if self._rows_to_wrap is None:
             self._rows_to_wrap = self._client.rows_to_wrap()
-        is_wrapped = self._rows_to_wrap is not RowsToWrap.NONE and target.table.is_full_acid
-        if is_wrapped and (target.is_of_hive_3 or target.buckets):
-            raise UnwritableTableError(
-                f"{target.table.name} cannot be written: its rows need ACID columns (wrap_rows, or "
-                "a setting of the metastore), which are not written for Hive 3 and into buckets "
-                "(CLUSTERED BY). Write it with Hive.",
-                code="HIVEACID_WRITE_NOT_SUPPORTED",
-            )
         return TableWrites(target, operation, stage, rows_to_wrap=self._rows_to_wrap)
 
 
