@@ -9,9 +9,9 @@ from enum import Enum
 from typing import Any
 
 from hmsclient.genthrift.hive_metastore import ttypes
-from thrift.Thrift import TException, TType
+from thrift.Thrift import TException
 
-from hiveacid.metastore import conversion, thrift
+from hiveacid.metastore import conversion
 from hiveacid.metastore.alterations import Change
 from hiveacid.metastore.client import (
     PARTITION_BATCH,
@@ -23,7 +23,24 @@ from hiveacid.metastore.errors import is_unknown_method
 from hiveacid.metastore.models import LockResponse, LockType, Table, TableName
 from hiveacid.metastore.new_tables import table_struct
 from hiveacid.metastore.raw_structs import RawStruct
-from hiveacid.metastore.thrift import Call, Struct, ThriftMetastore
+from hiveacid.metastore.thrift import Call, ThriftMetastore
+from hiveacid.metastore.writing_calls import (
+    ADD_DYNAMIC_PARTITIONS,
+    ADD_PARTITIONS,
+    ALTER_PARTITIONS,
+    ALTER_PARTITIONS_OF_HIVE_3,
+    ALTER_TABLE,
+    ALTER_TABLE_OF_HIVE_3,
+    COMMIT,
+    CREATE_TABLE,
+    GET_DATABASE,
+    GET_PARTITIONS,
+    GET_TABLE,
+    REALLOCATE,
+    AddDynamicPartitions,
+    AllocateRequest,
+    CommitRequest,
+)
 
 _STATISTICS = "COLUMN_STATS_ACCURATE"
 """Parameter of a table or partition whose statistics Hive takes for its answers
@@ -138,7 +155,7 @@ class WritingClient(MetastoreClient):
         found = self._channel.repeatable(
             "get_database",
             f"database {database}",
-            lambda calls: calls.invoke(_GET_DATABASE, name=database),
+            lambda calls: calls.invoke(GET_DATABASE, name=database),
         )
         return found.text(_MANAGED_LOCATION) or found.text(_LOCATION)
 
@@ -148,7 +165,7 @@ class WritingClient(MetastoreClient):
         request.set_struct(1, table_struct(table))
         request.set_text_list(9, _CAPABILITIES)
         request.set_text(10, PROCESSOR_IDENTIFIER)
-        self._send("create_table_req", table.name, request, _CREATE_TABLE)
+        self._send("create_table_req", table.name, request, CREATE_TABLE)
 
     def drop_table(self, name: TableName) -> None:
         """Drop a table with its files."""
@@ -173,17 +190,17 @@ class WritingClient(MetastoreClient):
             context = RawStruct()
             context.set_texts(1, {"CASCADE": "true"})
             request.set_struct(5, context)
-        self._send("alter_table_req", name, request, _ALTER_TABLE)
+        self._send("alter_table_req", name, request, ALTER_TABLE)
 
     def reallocate_write_id(self, txn_id: int, name: TableName) -> int:
         """Give the transaction another write id in a table, the highest one, and return it."""
-        request = _AllocateRequest(
+        request = AllocateRequest(
             dbName=name.database, tableName=name.table, txnIds=[txn_id], reallocate=True
         )
         response = self._channel.once(
             "allocate_table_write_ids",
             f"table {name} in transaction {txn_id}",
-            lambda calls: calls.invoke(_REALLOCATE, rqst=request),
+            lambda calls: calls.invoke(REALLOCATE, rqst=request),
         )
         return response.txnToWriteIds[0].writeId
 
@@ -200,7 +217,7 @@ class WritingClient(MetastoreClient):
             request.set_structs(3, [_new_partition(name, storage, it, write_id) for it in batch])
             request.set_flag(4, True)
             request.set_flag(5, False)
-            self._send("add_partitions_req", name, request, _ADD_PARTITIONS)
+            self._send("add_partitions_req", name, request, ADD_PARTITIONS)
 
     def add_dynamic_partitions(
         self,
@@ -214,7 +231,7 @@ class WritingClient(MetastoreClient):
 
         Conflicts of writers, compaction and the cleaner go by them.
         """
-        request = _AddDynamicPartitions(
+        request = AddDynamicPartitions(
             txnid=txn_id,
             writeid=write_id,
             dbname=name.database,
@@ -225,7 +242,7 @@ class WritingClient(MetastoreClient):
         self._channel.once(
             "add_dynamic_partitions",
             f"table {name} in transaction {txn_id}",
-            lambda calls: calls.invoke(_ADD_DYNAMIC_PARTITIONS, rqst=request),
+            lambda calls: calls.invoke(ADD_DYNAMIC_PARTITIONS, rqst=request),
         )
 
     def invalidate_statistics(
@@ -244,7 +261,7 @@ class WritingClient(MetastoreClient):
             request.set_struct(4, table)
             older = _older_request(name)
             older.set_struct(3, table)
-            self._alter(_ALTER_TABLE, request, _ALTER_TABLE_OF_HIVE_3, older, name)
+            self._alter(ALTER_TABLE, request, ALTER_TABLE_OF_HIVE_3, older, name)
         for start in range(0, len(partitions), PARTITION_BATCH):
             batch = list(partitions[start : start + PARTITION_BATCH])
             marked = [
@@ -259,7 +276,7 @@ class WritingClient(MetastoreClient):
                 request.set_structs(4, marked)
                 older = _older_request(name)
                 older.set_structs(3, marked)
-                self._alter(_ALTER_PARTITIONS, request, _ALTER_PARTITIONS_OF_HIVE_3, older, name)
+                self._alter(ALTER_PARTITIONS, request, ALTER_PARTITIONS_OF_HIVE_3, older, name)
 
     def commit_txn(self, txn_id: int) -> None:
         """Commit what the transaction has written, and release the locks.
@@ -270,24 +287,24 @@ class WritingClient(MetastoreClient):
         Raises:
             TransactionLostError: the transaction is not open any more, or has lost the conflict.
         """
-        request = _CommitRequest(txnid=txn_id, exclWriteEnabled=False)
+        request = CommitRequest(txnid=txn_id, exclWriteEnabled=False)
         self._channel.once(
             "commit_txn",
             f"transaction {txn_id}",
-            lambda calls: calls.invoke(_COMMIT, rqst=request),
+            lambda calls: calls.invoke(COMMIT, rqst=request),
         )
 
     def _raw_table(self, name: TableName) -> RawStruct:
         request = table_request(name, _CAPABILITIES)
         answer = self._channel.repeatable(
-            "get_table_req", f"table {name}", lambda calls: calls.invoke(_GET_TABLE, rqst=request)
+            "get_table_req", f"table {name}", lambda calls: calls.invoke(GET_TABLE, rqst=request)
         )
         return answer.struct(1)
 
     def _raw_partitions(self, name: TableName, names: list[str]) -> list[RawStruct]:
         def call(calls: ThriftMetastore) -> Any:
             return calls.invoke(
-                _GET_PARTITIONS, db_name=name.database, tbl_name=name.table, names=names
+                GET_PARTITIONS, db_name=name.database, tbl_name=name.table, names=names
             )
 
         return self._channel.repeatable("get_partitions_by_names", f"table {name}", call)[1]
@@ -359,107 +376,3 @@ def _new_partition(
     result.set_text(9, "hive")
     result.set_long(_PARTITION_WRITE_ID, write_id)
     return result
-
-
-class _AllocateRequest(Struct):
-    thrift_spec = thrift.spec(
-        *thrift.AllocateTableWriteIdsRequest.thrift_spec[1:],  # type: ignore[arg-type]
-        (6, TType.BOOL, "reallocate", None, None),
-    )
-
-
-class _CommitRequest(Struct):
-    """`CommitTxnRequest`. `exclWriteEnabled` is true if it is not set: then conflicts pass."""
-
-    thrift_spec = thrift.spec(
-        (1, TType.I64, "txnid", None, None), (6, TType.BOOL, "exclWriteEnabled", None, None)
-    )
-
-
-class _AddDynamicPartitions(Struct):
-    """`AddDynamicPartitions`. hmsclient's is that of Hive 2, without `writeid`."""
-
-    thrift_spec = thrift.spec(
-        (1, TType.I64, "txnid", None, None),
-        (2, TType.I64, "writeid", None, None),
-        (3, TType.STRING, "dbname", "UTF8", None),
-        (4, TType.STRING, "tablename", "UTF8", None),
-        (5, TType.LIST, "partitionnames", (TType.STRING, "UTF8", False), None),
-        (6, TType.I32, "operationType", None, None),
-    )
-
-
-class _NameArguments(Struct):
-    """Arguments of a call whose only one is a name."""
-
-    thrift_spec = thrift.spec((1, TType.STRING, "name", "UTF8", None))
-
-
-class _RawArguments(Struct):
-    """Arguments of a call whose only one is a `RawStruct`, in field 1."""
-
-    def __init__(self, **values: object) -> None:
-        (self._request,) = values.values()
-
-    def write(self, protocol: Any) -> None:
-        """Write the arguments to a connection."""
-        arguments = RawStruct()
-        assert isinstance(self._request, RawStruct)
-        arguments.set_struct(1, self._request)
-        arguments.write(protocol)
-
-
-class _SeveralArguments(Struct):
-    """Arguments of a call, as the fields of a `RawStruct`."""
-
-    def __init__(self, **values: object) -> None:
-        (self._arguments,) = values.values()
-
-    def write(self, protocol: Any) -> None:
-        """Write the arguments to a connection."""
-        assert isinstance(self._arguments, RawStruct)
-        self._arguments.write(protocol)
-
-
-class _RawResult(Struct):
-    """Result of a call as it came: its value, or the error in one of the other fields."""
-
-    thrift_spec = thrift.spec((0, TType.STRUCT, "success", None, None))
-
-    def read(self, protocol: Any) -> None:
-        """Read the result from a connection."""
-        raw = RawStruct()
-        raw.read(protocol)
-        self.success: Any = raw.fields.pop(0, (None, None))[1]
-        for _, error in raw.fields.values():
-            message = error.fields.get(1, (None, b""))[1]
-            self.error = ttypes.MetaException(message=message.decode(errors="replace"))
-
-
-class _NoResult(_RawResult):
-    """Result of a call without a value."""
-
-    thrift_spec = ()
-
-
-def _plain_call(name: str, request: type[Struct], response: type | None) -> Call:
-    errors = (ttypes.NoSuchTxnException, ttypes.TxnAbortedException, ttypes.MetaException)
-    return thrift.request_call(name, request, response, *errors)
-
-
-_REALLOCATE = _plain_call(
-    "allocate_table_write_ids", _AllocateRequest, thrift.AllocateTableWriteIdsResponse
-)
-_COMMIT = _plain_call("commit_txn", _CommitRequest, None)
-_ADD_DYNAMIC_PARTITIONS = _plain_call("add_dynamic_partitions", _AddDynamicPartitions, None)
-_CREATE_TABLE = Call("create_table_req", _RawArguments, _NoResult)
-_GET_DATABASE = Call("get_database", _NameArguments, _RawResult)
-_GET_TABLE = Call("get_table_req", thrift.GET_TABLE_REQ.arguments, _RawResult)
-_GET_PARTITIONS = Call("get_partitions_by_names", thrift.GetPartitionsByNamesArguments, _RawResult)
-_ADD_PARTITIONS = Call("add_partitions_req", _RawArguments, _RawResult)
-_ALTER_TABLE = Call("alter_table_req", _RawArguments, _NoResult)
-_ALTER_PARTITIONS = Call("alter_partitions_req", _RawArguments, _NoResult)
-_ALTER_TABLE_OF_HIVE_3 = Call("alter_table_with_environment_context", _SeveralArguments, _NoResult)
-_ALTER_PARTITIONS_OF_HIVE_3 = Call(
-    "alter_partitions_with_environment_context", _SeveralArguments, _NoResult
-)

@@ -34,7 +34,7 @@ from hiveacid.writer.files import Files
 from hiveacid.writer.layout import Kind, StagedDirectory, partition_values
 from hiveacid.writer.recovery import Record, recover
 from hiveacid.writer.stage import STRICT, stage_deletes, stage_wrapped
-from hiveacid.writer.writes import TableWrites, place_of
+from hiveacid.writer.table_writes import TableWrites, place_of
 
 logger = logging.getLogger("hiveacid")
 _TRUNCATED = b'{"thisFileVersion":"0","dataFormat":"truncated"}'

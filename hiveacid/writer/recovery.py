@@ -25,7 +25,7 @@ from hiveacid.metastore.models import Table
 from hiveacid.metastore.writing_client import WritingClient
 from hiveacid.writer.files import Files
 from hiveacid.writer.layout import STAGE_NAMES, is_ended, stage_owner
-from hiveacid.writer.writes import TableWrites
+from hiveacid.writer.table_writes import TableWrites
 
 logger = logging.getLogger("hiveacid")
 _RECORD = "publication.json"

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from hiveacid.errors import HiveAcidError, InvalidSettingError, UnwritableTableError
 from hiveacid.metastore.alterations import is_described_as
-from hiveacid.metastore.models import LockType, ServerInfo, Table, TableName
+from hiveacid.metastore.models import ServerInfo, Table, TableName
 from hiveacid.metastore.writing_client import Operation, RowsToWrap, WritingClient
 from hiveacid.reader.ansi_mode import casts_as_hive
 from hiveacid.reader.deletes import ROW_ID
@@ -26,7 +26,7 @@ from hiveacid.snapshots.transaction import Transaction
 from hiveacid.writer.creation import already_exists, exists, refuse_ddl_of_hive_3
 from hiveacid.writer.definitions import Replacement
 from hiveacid.writer.files import Files
-from hiveacid.writer.layout import STAGE_PREFIX, Kind, StagedDirectory
+from hiveacid.writer.layout import STAGE_PREFIX, Kind
 from hiveacid.writer.merge import (
     MergeClauses,
     check_matched_once,
@@ -37,22 +37,12 @@ from hiveacid.writer.merge import (
 )
 from hiveacid.writer.rows import fit, fit_source
 from hiveacid.writer.stage import stage_raw, stage_to_wrap
+from hiveacid.writer.table_writes import TableWrites
 from hiveacid.writer.target import Target
 
 logger = logging.getLogger("hiveacid")
 REPLACING = "__hiveacid_"
 """What follows a table's name, before a transaction's id, in the name of its successor."""
-_LOCK_OF = {
-    Operation.INSERT: LockType.SHARED_WRITE,
-    Operation.DELETE: LockType.EXCL_WRITE,
-    Operation.UPDATE: LockType.EXCL_WRITE,
-}
-_LOCK_OF_HIVE_3 = {
-    Operation.INSERT: LockType.SHARED_READ,
-    Operation.DELETE: LockType.SHARED_WRITE,
-    Operation.UPDATE: LockType.SHARED_WRITE,
-}
-"""Hive 3 has no EXCL_WRITE: there SHARED_WRITE locks exclude each other."""
 
 
 class Reads(Protocol):
@@ -70,77 +60,6 @@ class Reads(Protocol):
 
     def pinned(self, name: TableName) -> PinnedTable | None:
         """Return a table that has been read; None for another one."""
-
-
-@dataclass
-class TableWrites:
-    """What a transaction has staged for one table.
-
-    Attributes:
-        stage: the directory that holds what is staged.
-        deleted: the directory of the row ids to delete, and the names of the partitions by their
-            numbers there; None if no row is deleted.
-        empties: whether partitions without staged rows lose theirs.
-        read: the table as the transaction has read it, if what is written depends on it.
-        tolerates_inserts: whether rows that others add after the read change nothing.
-        described: a table with the comments and parameters that the table gets; None to keep its.
-        write_id: None until it is allocated.
-        rows_to_wrap: which new rows get ACID columns.
-        to_wrap: what is staged to get them: directory, kind and number of the statement.
-        numbered: what is staged with the write id in the files, for the present write id.
-        is_unresolved: whether directories may be left in the table. The stage says which, so it is
-            kept for the next write (`writer.recovery`).
-    """
-
-    target: Target
-    operation: Operation
-    stage: str
-    staged: list[StagedDirectory] = field(default_factory=list)
-    deleted: tuple[str, Sequence[str]] | None = None
-    is_overwrite: bool = False
-    empties: bool = False
-    read: PinnedTable | None = None
-    tolerates_inserts: bool = True
-    described: Table | None = None
-    write_id: int | None = None
-    rows_to_wrap: RowsToWrap = RowsToWrap.NONE
-    to_wrap: list[tuple[str, Kind, int]] = field(default_factory=list)
-    numbered: list[StagedDirectory] = field(default_factory=list)
-    statements: int = 0
-    is_unresolved: bool = False
-
-    @property
-    def name(self) -> TableName:
-        """Name of the table."""
-        return self.target.table.name
-
-    @property
-    def lock_type(self) -> LockType:
-        """Lock that Hive itself takes for such a write."""
-        if self.is_overwrite:
-            return LockType.EXCLUSIVE
-        return (_LOCK_OF_HIVE_3 if self.target.is_of_hive_3 else _LOCK_OF)[self.operation]
-
-    def next_statement(self) -> int:
-        """Return the number of a new statement of the transaction in the table."""
-        self.statements += 1
-        return self.statements - 1
-
-    def directory(self, name: str) -> str:
-        """Return a directory of the stage."""
-        return f"{self.stage}/{name}"
-
-    @property
-    def directories(self) -> list[StagedDirectory]:
-        """All directories to publish."""
-        return [*self.staged, *self.numbered]
-
-    def wraps(self, kind: Kind) -> bool:
-        """Whether new rows get ACID columns."""
-        if not self.target.table.is_full_acid:
-            return False
-        only_added = self.rows_to_wrap is RowsToWrap.ADDED
-        return self.rows_to_wrap is RowsToWrap.ALL or (only_added and kind is Kind.DELTA)
 
 
 class Writes:
@@ -428,12 +347,6 @@ class Writes:
         if self._rows_to_wrap is None:
             self._rows_to_wrap = self._client.rows_to_wrap()
         return TableWrites(target, operation, stage, rows_to_wrap=self._rows_to_wrap)
-
-
-def place_of(table: TableWrites, staged: StagedDirectory) -> str:
-    """Return the path that a staged directory gets in its table."""
-    assert table.write_id is not None
-    return f"{table.target.location_of(staged.partition)}/{staged.name(table.write_id)}"
 
 
 def look_up(client: WritingClient, name: TableName, server: ServerInfo) -> Target:

@@ -18,7 +18,7 @@ from dbt.adapters.hiveacid.command_hooks import CommandHooks
 from dbt.adapters.hiveacid.command_snapshot import CommandSnapshot, StatementHooks
 from dbt.adapters.hiveacid.credentials import OFF, HiveAcidCredentials
 from dbt.adapters.hiveacid.early_release import EarlyRelease
-from dbt.adapters.hiveacid.errors import AcidByDefaultError, AdapterError, VerificationError
+from dbt.adapters.hiveacid.errors import AcidByDefaultError, VerificationError
 from dbt.adapters.hiveacid.node_context import NodeContext, RowMaker, RowMakers
 from dbt.adapters.hiveacid.report import as_dict
 from dbt.adapters.hiveacid.sources.acid_sources import AcidSources, ChangesOf
@@ -28,8 +28,7 @@ from dbt.adapters.hiveacid.sources.read_log import ReadLog, summary_line
 from dbt.adapters.hiveacid.spark.driver import has_its_tables_in
 from dbt.adapters.hiveacid.statement_snapshots import StatementSnapshots
 from dbt.adapters.hiveacid.targets.hive_readers import HiveReaders
-from dbt.adapters.hiveacid.written_targets import WrittenTargets
-from hiveacid import Transaction, transaction
+from dbt.adapters.hiveacid.written_targets import WrittenTargets, begin_to_write
 from hiveacid.engine import SnapshotEngine, open_footers
 from hiveacid.errors import (
     SnapshotEndedError,
@@ -115,7 +114,7 @@ class Invocation:
         self.targets = WrittenTargets(
             lambda: hooks.written_targets() if self.is_in_command() else (),
             partial(make, StatementHooks(hooks)),
-            partial(_begin_to_write, credentials, agent_info),
+            partial(begin_to_write, credentials, agent_info),
             self.tables,
         )
         self.sources = AcidSources(
@@ -386,32 +385,6 @@ def metastore_client(credentials: HiveAcidCredentials) -> MetastoreClient:
     """Return a client of the profile's metastore. It connects at its first call."""
     return MetastoreClient(
         credentials.metastore_uri, credentials.metastore_timeout, security=credentials.security
-    )
-
-
-def _begin_to_write(
-    credentials: HiveAcidCredentials, agent_info: str, session: SparkSession
-) -> Transaction:
-    """Make a transaction that writes into tables of the profile's metastore.
-
-    Raises:
-        AdapterError: Spark's tables are in another metastore.
-    """
-    if not has_its_tables_in(session.sparkContext, credentials.metastore_uri):
-        raise AdapterError(
-            "`file_format: acid` needs a Spark whose tables are in the metastore of "
-            f"`metastore_uri` ({credentials.metastore_uri}). Set "
-            "spark.hadoop.hive.metastore.uris in server_side_parameters, or another file_format.",
-            code="HIVEACID_TARGET_IN_OTHER_METASTORE",
-        )
-    return transaction(
-        session,
-        credentials.metastore_uri,
-        lock_timeout=credentials.lock_timeout,
-        heartbeat_interval=credentials.heartbeat_interval,
-        metastore_timeout=credentials.metastore_timeout,
-        security=credentials.security,
-        description=agent_info,
     )
 
 

@@ -8,7 +8,10 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from hiveacid import Transaction
+from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
+from dbt.adapters.hiveacid.errors import AdapterError
+from dbt.adapters.hiveacid.spark.driver import has_its_tables_in
+from hiveacid import Transaction, transaction
 from hiveacid.engine import SnapshotEngine
 from hiveacid.metastore.models import Table, TableName
 from hiveacid.sql.known_tables import KnownTables
@@ -86,6 +89,32 @@ class WrittenTargets:
             names = list(self._snapshots)
         for name in names:
             self.end(name)
+
+
+def begin_to_write(
+    credentials: HiveAcidCredentials, agent_info: str, session: SparkSession
+) -> Transaction:
+    """Make a transaction that writes into tables of the profile's metastore.
+
+    Raises:
+        AdapterError: Spark's tables are in another metastore.
+    """
+    if not has_its_tables_in(session.sparkContext, credentials.metastore_uri):
+        raise AdapterError(
+            "`file_format: acid` needs a Spark whose tables are in the metastore of "
+            f"`metastore_uri` ({credentials.metastore_uri}). Set "
+            "spark.hadoop.hive.metastore.uris in server_side_parameters, or another file_format.",
+            code="HIVEACID_TARGET_IN_OTHER_METASTORE",
+        )
+    return transaction(
+        session,
+        credentials.metastore_uri,
+        lock_timeout=credentials.lock_timeout,
+        heartbeat_interval=credentials.heartbeat_interval,
+        metastore_timeout=credentials.metastore_timeout,
+        security=credentials.security,
+        description=agent_info,
+    )
 
 
 def _explain(name: TableName, what: str) -> str:

@@ -127,7 +127,7 @@ def test_acid_targets_among_parents_are_found_through_views():
     for found_name, arguments in {
         "Acid": ("acid",),
         "plain": ("parquet", "acid"),
-        "view": (None, "Acid", "plain"),
+        "view": ("acid", "Acid", "plain"),
         "mart": ("acid", "view"),
     }.items():
         kind = "view" if found_name == "view" else "table"

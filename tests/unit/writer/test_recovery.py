@@ -17,7 +17,7 @@ from hiveacid.metastore.models import TableName
 from hiveacid.writer import recovery
 from hiveacid.writer.layout import STAGE_NAMES
 from hiveacid.writer.recovery import Record, recover
-from hiveacid.writer.writes import TableWrites
+from hiveacid.writer.table_writes import TableWrites
 
 NAME = TableName("marts", "daily")
 OWNER, GUARD, WRITER, WRITE_ID = 10, 11, 12, 5

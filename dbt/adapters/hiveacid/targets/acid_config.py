@@ -89,9 +89,14 @@ class AcidTargetConfig:
 
 
 def is_acid_target(node: Any) -> bool:
-    """Return whether a node of dbt's manifest makes a Hive ACID table."""
-    get = getattr(getattr(node, "config", None), "get", None)
-    return get is not None and get("file_format") == FILE_FORMAT
+    """Return whether a node of dbt's manifest makes a Hive ACID table.
+
+    A project may configure `file_format` for its views, too.
+    """
+    config = getattr(node, "config", None)
+    get = getattr(config, "get", None)
+    stores_rows = getattr(config, "materialized", None) not in ("view", "ephemeral")
+    return get is not None and get("file_format") == FILE_FORMAT and stores_rows
 
 
 def _strategy(config: Mapping[str, Any]) -> str | None:
