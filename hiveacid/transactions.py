@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from hiveacid.acid.write_ids import ValidWriteIdList
 from hiveacid.api import InitiallyKnown, InitialTables, Snapshot
 from hiveacid.arguments import (
     address_of,
@@ -40,7 +41,8 @@ from hiveacid.writer.creation import (
     new_table,
     schema_of,
 )
-from hiveacid.writer.definitions import AddedColumns, append_columns, put_in_place
+from hiveacid.writer.definitions import append_columns, drop_leftover, put_in_place
+from hiveacid.writer.files import Files
 from hiveacid.writer.merge import MergeClauses
 from hiveacid.writer.publication import create_and_publish, publish
 from hiveacid.writer.writes import Writes
@@ -133,7 +135,6 @@ class Transaction(Snapshot):
         self._writes = Writes(
             self._client, _Reads(engine), engine.footers, self._open_writer, wrap_rows
         )
-        self._added_columns: list[AddedColumns] = []
         self._committed: dict[TableName, int] = {}
 
     def __enter__(self) -> Transaction:
@@ -253,7 +254,7 @@ class Transaction(Snapshot):
         """
         table = table_name(name)
         added = [column_of(table, field) for field in schema_of(columns)]
-        self._added_columns.append(AddedColumns(table, added))
+        self._writes.add_columns(table, added)
 
     def append(self, name: str | TableName, rows: DataFrame) -> None:
         """Add rows to a table.
@@ -348,6 +349,16 @@ class Transaction(Snapshot):
         """
         self._writes.replace(table_name(name), rows, _names(on))
 
+    def depend_on(self, name: str | TableName, write_ids: ValidWriteIdList) -> None:
+        """Publish a table only if nothing was written into it since it was read elsewhere.
+
+        For hosts that read a table in another snapshot and write what they have made of it.
+
+        Args:
+            write_ids: the write ids of the table in that snapshot.
+        """
+        self._writes.dependencies[table_name(name)] = write_ids
+
     @property
     def write_ids(self) -> dict[TableName, int]:
         """Write ids of the tables that were written, after the end of the block."""
@@ -384,13 +395,21 @@ class Transaction(Snapshot):
             if tables:
                 publish(self._spark, tables, limit, self._writes.owner, self._open_writer)
 
-        for added in self._added_columns:
+        for added in self._writes.added_columns:
             append_columns(added, limit, self._open_writer)
-        create_and_publish(Created(self._client), new_tables, publish_all)
+        create_and_publish(Files(self._spark), Created(self._client), new_tables, publish_all)
         self._committed = {it.name: it.write_id for it in tables if it.write_id}
-        for replacement in self._writes.replacements:
-            put_in_place(replacement, limit, self._open_writer)
-            self._committed[replacement.old.name] = self._committed.pop(replacement.made)
+        pending = list(self._writes.replacements)
+        try:
+            while pending:
+                replacement = pending.pop(0)
+                name = replacement.old.name
+                since = self._writes.dependencies.get(name)
+                put_in_place(replacement, since, limit, self._open_writer)
+                self._committed[name] = self._committed.pop(replacement.made)
+        finally:
+            for replacement in pending:
+                drop_leftover(self._open_writer, replacement.made)
 
     def _open_writer(self) -> MetastoreTransaction:
         settings = replace(self._settings, read_only=False)

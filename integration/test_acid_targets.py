@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 
 from integration.support.dbt_project import DbtProject, failures, node_results
-from integration.support.hive import HiveClient
+from integration.support.hive import HiveClient, HiveServer
 from integration.support.metastore import assert_nothing_held
 
 ORDERS = "{{ source('shop', 'orders') }}"
@@ -232,7 +234,7 @@ snapshots:
         f"select id from {ORDERS} where amount > 10",
     )
     project.succeed("build")
-    assert shown(hive_client, "countries") == [("uk", "Kingdom"), ("us", "States")]
+    assert shown(hive_client, "countries", "code, name") == [("uk", "Kingdom"), ("us", "States")]
     assert hive_client.query("SELECT count(*) FROM empty") == [(0,)]
     assert shown(hive_client, "py") == [("uk", "Kingdom"), ("us", "States")]
     assert shown(hive_client, "big") == [(1,), (2,)]
@@ -249,8 +251,8 @@ snapshots:
     ]
 
 
-def test_columns_comments_and_refusals(
-    project: DbtProject, hive_client: HiveClient, database: str
+def test_columns_comments_conflicts_and_refusals(
+    project: DbtProject, hive: HiveServer, hive_client: HiveClient, database: str
 ) -> None:
     sql = f"select id, country from {ORDERS}"
     config = {
@@ -271,6 +273,34 @@ def test_columns_comments_and_refusals(
     assert [row[:2] for row in shown(hive_client, "grown")] == [(1, "uk"), (2, "us"), (3, "uk")]
     described = {row[0].strip(): row[2] for row in hive_client.query("DESCRIBE grown")}
     assert described["id"] == "Key" and "amount" in described
+
+    # Hive writes into the target while the model computes from what it has read of it.
+    project.write(
+        "models/raced.py",
+        "def model(dbt, session):\n"
+        "    dbt.config(materialized='incremental', file_format='acid')\n"
+        "    if dbt.is_incremental:\n"
+        "        seen = session.table(str(dbt.this)).count()\n"
+        f"        open({str(project.path / 'seen')!r}, 'w').close()\n"
+        f"        while not __import__('os').path.exists({str(project.path / 'go')!r}):\n"
+        "            __import__('time').sleep(0.1)\n"
+        "    return session.sql('select 1 as id')\n",
+    )
+    project.succeed("run", "--select", "raced")
+
+    def insert() -> None:
+        while not (project.path / "seen").exists():
+            time.sleep(0.1)
+        with HiveClient(hive.hs2_port, log=hive.log) as other:
+            other.execute(f"INSERT INTO {database}.raced VALUES (2)")
+        (project.path / "go").touch()
+
+    thread = threading.Thread(target=insert)
+    thread.start()
+    result = project.invoke("run", "--select", "raced")
+    thread.join()
+    assert "HIVEACID_WRITE_CONFLICT" in failures(result)
+    assert shown(hive_client, "raced") == [(1,), (2,)]
 
     project.models(
         orders=model("select 1 as id"),

@@ -72,6 +72,10 @@ def check_unchanged(
         WriteAbortedError: they have changed.
     """
     for table in tables:
+        if table.depends_on is not None:
+            new = new_write_ids(table.depends_on, now[table.name])
+            if new:
+                raise conflict(table, f"was changed (write ids {new})")
         if table.read is not None:
             new = new_write_ids(table.read.write_ids, now[table.name])
             if new and (not table.tolerates_inserts or _has_changed(spark, table, new)):

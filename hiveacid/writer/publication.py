@@ -31,7 +31,13 @@ from hiveacid.snapshots.transaction import Transaction
 from hiveacid.writer.conflicts import check_tables, check_unchanged, is_overtaken
 from hiveacid.writer.creation import Created
 from hiveacid.writer.files import Files
-from hiveacid.writer.layout import Kind, StagedDirectory, partition_values
+from hiveacid.writer.layout import (
+    STAGE_PREFIX,
+    Kind,
+    StagedDirectory,
+    partition_values,
+    stage_owner,
+)
 from hiveacid.writer.recovery import Record, recover
 from hiveacid.writer.stage import STRICT, stage_deletes, stage_wrapped
 from hiveacid.writer.table_writes import TableWrites, place_of
@@ -45,15 +51,23 @@ _BETWEEN_COMMITS = 5.0
 
 
 def create_and_publish(
-    created: Created, new_tables: Sequence[TableWrites], publish_all: Callable[[], None]
+    files: Files,
+    created: Created,
+    new_tables: Sequence[TableWrites],
+    publish_all: Callable[[], None],
 ) -> None:
     """Create tables, and publish; drop the tables again if nothing was published.
 
-    Hive's DDL is no part of a transaction: for a moment the tables are there without rows.
+    Hive's DDL is no part of a transaction: until the commit the tables are there without rows.
     """
     try:
         for table in new_tables:
             table.target = created.create(table.target)
+            if table.statements:
+                # Where the next write finds it after a crash.
+                stage = f"{table.target.location}/{STAGE_PREFIX}{stage_owner(table.stage)}"
+                files.rename(table.stage, stage)
+                table.move_stage(stage)
         publish_all()
     except BaseException:
         created.drop()
@@ -106,8 +120,9 @@ def _try_to_publish(
     """Publish, unless an overwrite has to let other writers go first."""
     # Of two transactions the guard must be the older one: Hive's housekeeper forgets the write ids
     # of the oldest ones first, and the highest that it remembers counts as the newest.
+    files, is_committed = Files(spark), False
     guard = open_transaction() if any(table.is_overwrite for table in tables) else None
-    attempt = _Attempt(owner, guard, Files(spark), tables)
+    attempt = _Attempt(owner, guard, files, tables)
     try:
         transaction = open_transaction()
         try:
@@ -121,12 +136,14 @@ def _try_to_publish(
             raise
         else:
             _commit(transaction, tables, attempt)
+            is_committed = True
             return True
         finally:
             transaction.end(commit=False)
     finally:
         if guard is not None:
-            guard.end(commit=True)
+            # The write ids of a guard that commits are new ones for whoever asks what has changed.
+            guard.end(commit=is_committed)
 
 
 @dataclass
@@ -365,6 +382,7 @@ def _commit(transaction: Transaction, tables: Sequence[TableWrites], attempt: _A
             may_be_committed = True
             if time.monotonic() >= end:
                 raise _unknown(transaction, tables, attempt, error) from error
+            _pause(transaction, attempt)
         except TransactionLostError as error:
             if may_be_committed:
                 raise _unknown(transaction, tables, attempt, error) from error
@@ -378,14 +396,22 @@ def _commit(transaction: Transaction, tables: Sequence[TableWrites], attempt: _A
             attempt.move_back()
             raise _aborted(transaction, tables, error) from error
         except BaseException:
-            transaction.abandon()
-            _abandon(attempt)
+            _abandon(transaction, attempt)
             raise
+
+
+def _pause(transaction: Transaction, attempt: _Attempt) -> None:
+    """Wait between two requests to commit. After an interrupt the next write decides."""
+    try:
         time.sleep(_BETWEEN_COMMITS)
+    except BaseException:
+        _abandon(transaction, attempt)
+        raise
 
 
-def _abandon(attempt: _Attempt) -> None:
-    """Leave the guard open: a base of a transaction that is open still needs it."""
+def _abandon(transaction: Transaction, attempt: _Attempt) -> None:
+    """Leave both transactions open: a base of a transaction that is open still needs its guard."""
+    transaction.abandon()
     if attempt.guard is not None:
         attempt.guard.abandon()
 
@@ -396,8 +422,7 @@ def _unknown(
     attempt: _Attempt,
     error: HiveAcidError,
 ) -> WriteAbortedError:
-    transaction.abandon()
-    _abandon(attempt)
+    _abandon(transaction, attempt)
     return WriteAbortedError(
         f"Whether transaction {transaction.id}, which writes {_named(tables)}, was committed is "
         f"not known: {error.message} Its files are in place. See SHOW TRANSACTIONS: if the "

@@ -70,6 +70,8 @@ def fit(frame: DataFrame, columns: TableColumns) -> DataFrame:
 def fit_source(frame: DataFrame, columns: TableColumns, *, complete: bool) -> DataFrame:
     """Return the rows of a MERGE's source with the types of the table's columns.
 
+    A CHAR has no blanks at its end, as the table's own: else equal keys would not match.
+
     Columns that the table does not have stay: conditions may use them.
 
     Args:
@@ -81,6 +83,7 @@ def fit_source(frame: DataFrame, columns: TableColumns, *, complete: bool) -> Da
         UnwritableRowsError: a column is missing, given twice or of another type.
     """
     wanted = {field.name.lower(): field for field in [*columns.data, *columns.partition]}
+    types = dict(zip(wanted, [*columns.data_types, *columns.partition_types], strict=True))
     given = [name.lower() for name in frame.columns]
     if len(set(given)) < len(given) or (complete and not wanted.keys() <= set(given)):
         raise UnwritableRowsError(
@@ -90,7 +93,12 @@ def fit_source(frame: DataFrame, columns: TableColumns, *, complete: bool) -> Da
         )
     return frame.select(
         *(
-            _converted(columns.table, field, own).alias(own.name)
+            _fitting(
+                columns.table,
+                own,
+                types[field.name.lower()],
+                _converted(columns.table, field, own),
+            ).alias(own.name)
             if (own := wanted.get(field.name.lower()))
             else F.col(quoted(field.name))
             for field in frame.schema

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructType
 
 from hiveacid.acid.layout import ACID_VERSION_FILE
 from hiveacid.errors import PublicationError
 from hiveacid.formatting import quoted
 from hiveacid.jvm.filesystem import list_location
 from hiveacid.metastore.models import partition_name
+from hiveacid.reader.columns import NULL_PARTITION
 from hiveacid.reader.deletes import BUCKET, PARTITION, ROW, WRITE_ID
 from hiveacid.writer.buckets import BUCKET_NUMBER, with_bucket
 from hiveacid.writer.files import Files
@@ -138,7 +139,7 @@ def stage_wrapped(
         F.expr(f"monotonically_increasing_id() & {_ROWS_OF_TASK}L").alias("rowId"),
         F.lit(write_id).cast("bigint").alias("currentTransaction"),
         F.struct(*data).alias("row"),
-        *(F.col(quoted(key)).alias(alias) for key, alias in keys.items()),
+        *(_never_null(target, key).alias(alias) for key, alias in keys.items()),
     )
     # Else Spark sorts by the keys alone.
     ordered = rows.sortWithinPartitions(*keys.values(), "rowId") if keys else rows
@@ -150,6 +151,18 @@ def stage_wrapped(
         name = partition_name(target.keys, partition_values(relative)) if keys else ""
         staged.append(StagedDirectory(path, name, kind, statement))
     return staged
+
+
+def _never_null(target: Target, key: str) -> Column:
+    """Return a partition column; of a text, NULL is the name of its directory.
+
+    Else Spark changes the column below its writer, and sorts by the keys alone.
+    """
+    column = F.col(quoted(key))
+    if not isinstance(target.columns.partition[key].dataType, StringType):
+        return column
+    is_null = column.isNull() | (column == F.lit(""))
+    return F.when(is_null, F.lit(NULL_PARTITION)).otherwise(F.coalesce(column, F.lit("")))
 
 
 def stage_deletes(

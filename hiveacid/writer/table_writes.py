@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from hiveacid.acid.write_ids import ValidWriteIdList
+from hiveacid.errors import UnwritableTableError
 from hiveacid.metastore.models import LockType, Table, TableName
 from hiveacid.metastore.writing_client import Operation, RowsToWrap
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.writer.layout import Kind, StagedDirectory
 from hiveacid.writer.target import Target
+
+MOST_STATEMENTS = 4095
+"""Maximum number of statements: the bucket property has twelve bits (`BucketCodec`)."""
 
 _LOCK_OF = {
     Operation.INSERT: LockType.SHARED_WRITE,
@@ -36,6 +41,7 @@ class TableWrites:
         read: the table as the transaction has read it, if what is written depends on it.
         tolerates_inserts: whether rows that others add after the read change nothing.
         described: a table with the comments and parameters that the table gets; None to keep its.
+        depends_on: write ids in another snapshot that what is written depends on.
         write_id: None until it is allocated.
         rows_to_wrap: which new rows get ACID columns.
         to_wrap: what is staged to get them: directory, kind and number of the statement.
@@ -54,6 +60,7 @@ class TableWrites:
     read: PinnedTable | None = None
     tolerates_inserts: bool = True
     described: Table | None = None
+    depends_on: ValidWriteIdList | None = None
     write_id: int | None = None
     rows_to_wrap: RowsToWrap = RowsToWrap.NONE
     to_wrap: list[tuple[str, Kind, int]] = field(default_factory=list)
@@ -75,8 +82,25 @@ class TableWrites:
 
     def next_statement(self) -> int:
         """Return the number of a new statement of the transaction in the table."""
+        if self.statements == MOST_STATEMENTS:
+            raise UnwritableTableError(
+                f"{self.name} is written more than {MOST_STATEMENTS} times in one transaction. "
+                "Nothing was written. Unite the DataFrames first.",
+                code="HIVEACID_TOO_MANY_FILES",
+            )
         self.statements += 1
         return self.statements - 1
+
+    def move_stage(self, stage: str) -> None:
+        """Take note that the stage was renamed."""
+        old, self.stage = self.stage, stage
+        self.staged = [
+            replace(it, path=f"{stage}{it.path.removeprefix(old)}") for it in self.staged
+        ]
+        self.to_wrap = [
+            (f"{stage}{path.removeprefix(old)}", kind, statement)
+            for path, kind, statement in self.to_wrap
+        ]
 
     def directory(self, name: str) -> str:
         """Return a directory of the stage."""

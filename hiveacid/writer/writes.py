@@ -13,8 +13,10 @@ from typing import Protocol
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from hiveacid.acid.write_ids import ValidWriteIdList
 from hiveacid.errors import HiveAcidError, InvalidSettingError, UnwritableTableError
 from hiveacid.metastore.alterations import is_described_as
+from hiveacid.metastore.models import Column as HiveColumn
 from hiveacid.metastore.models import ServerInfo, Table, TableName
 from hiveacid.metastore.writing_client import Operation, RowsToWrap, WritingClient
 from hiveacid.reader.ansi_mode import casts_as_hive
@@ -24,7 +26,7 @@ from hiveacid.reader.read import rows_with_ids
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import Transaction
 from hiveacid.writer.creation import already_exists, exists, refuse_ddl_of_hive_3
-from hiveacid.writer.definitions import Replacement
+from hiveacid.writer.definitions import AddedColumns, Replacement
 from hiveacid.writer.files import Files
 from hiveacid.writer.layout import STAGE_PREFIX, Kind
 from hiveacid.writer.merge import (
@@ -83,6 +85,8 @@ class Writes:
         self._tables: dict[TableName, TableWrites] = {}
         self._new: dict[TableName, TableWrites] = {}
         self.replacements: list[Replacement] = []
+        self.added_columns: list[AddedColumns] = []
+        self.dependencies: dict[TableName, ValidWriteIdList] = {}
         self._spark: SparkSession | None = None
         self._lock = threading.RLock()
         self._failed: TableName | None = None
@@ -101,7 +105,12 @@ class Writes:
                 "own.",
                 code="HIVEACID_WRITE_INCOMPLETE",
             )
-        return [self._tables[name] for name in sorted(self._tables)]
+        # A write that another thread has begun is finished first.
+        with self._lock:
+            for name, write_ids in self.dependencies.items():
+                if name in self._tables:
+                    self._tables[name].depends_on = write_ids
+            return [self._tables[name] for name in sorted(self._tables)]
 
     @property
     def owner(self) -> Transaction:
@@ -149,10 +158,12 @@ class Writes:
         name = planned.name
         with self._lock:
             transaction = self._reads.transaction()
+            self._refuse_twice(name)
             if not exists(self._client, name):
                 self.create(planned, if_not_exists=False)
                 self.append(name, frame)
                 return
+            refuse_ddl_of_hive_3(transaction.server, name)
             old = look_up(self._client, name, transaction.server)
             if Target.of(planned, (), transaction.server).fits(old):
                 self.overwrite(name, frame, dynamic=False)
@@ -162,7 +173,22 @@ class Writes:
             made = TableName(name.database, f"{name.table}{REPLACING}{transaction.id}")
             self.create(replace(planned, name=made), if_not_exists=False)
             self.append(made, frame)
-            self.replacements.append(Replacement(old.table, made))
+            read = self._reads.pinned(name)
+            since = None if read is None else read.write_ids
+            self.replacements.append(Replacement(old.table, made, since))
+
+    def add_columns(self, name: TableName, columns: Sequence[HiveColumn]) -> None:
+        """Plan to add columns to a table.
+
+        Raises:
+            UnwritableTableError: the table could not be written with them, or has such columns.
+        """
+        with self._lock:
+            server = self._reads.transaction().server
+            refuse_ddl_of_hive_3(server, name)
+            self._refuse_twice(name)
+            target = look_up(self._client, name, server)
+            self.added_columns.append(AddedColumns(name, columns).checked(target, server))
 
     def append(self, name: TableName, frame: DataFrame) -> None:
         """Stage rows to add."""
@@ -310,6 +336,8 @@ class Writes:
         full_acid: bool = False,
     ) -> TableWrites:
         transaction = self._reads.transaction()
+        if name in self._redefined():
+            raise _written_twice(name)
         new = self._new.get(name)
         if new is not None and name not in self._tables and not full_acid:
             self._spark, new.operation = spark, operation
@@ -318,12 +346,7 @@ class Writes:
         known = self._tables.get(name)
         if known is not None:
             if alone or known.operation is not Operation.INSERT:
-                raise UnwritableTableError(
-                    f"{name} is written twice in one transaction, and only rows that are added may "
-                    "come in several steps: a later step would not see the rows of the first. Make "
-                    "one step of them, or two transactions.",
-                    code="HIVEACID_WRITTEN_TWICE",
-                )
+                raise _written_twice(name)
             return known
         target = look_up(self._client, name, transaction.server)
         if full_acid and not target.table.is_full_acid:
@@ -338,6 +361,20 @@ class Writes:
         self._tables[name] = self._begin(target, operation, stage)
         return self._tables[name]
 
+    def _refuse_twice(self, name: TableName) -> None:
+        """Refuse to change the definition of a table that the transaction writes, or changes twice.
+
+        Raises:
+            UnwritableTableError: it does.
+        """
+        if name in self._redefined() | self._tables.keys() | self._new.keys():
+            raise _written_twice(name)
+
+    def _redefined(self) -> set[TableName]:
+        """Return the tables that get columns, or are replaced by others."""
+        replaced = {it.old.name for it in self.replacements}
+        return replaced | {it.table for it in self.added_columns}
+
     def _begin(self, target: Target, operation: Operation, stage: str) -> TableWrites:
         """Return the writes of a table, in the form that its compactions need.
 
@@ -347,6 +384,15 @@ class Writes:
         if self._rows_to_wrap is None:
             self._rows_to_wrap = self._client.rows_to_wrap()
         return TableWrites(target, operation, stage, rows_to_wrap=self._rows_to_wrap)
+
+
+def _written_twice(name: TableName) -> UnwritableTableError:
+    return UnwritableTableError(
+        f"{name} is written twice in one transaction, and only rows that are added may come in "
+        "several steps: a later step would not see the rows of the first. Make one step of them, "
+        "or two transactions.",
+        code="HIVEACID_WRITTEN_TWICE",
+    )
 
 
 def look_up(client: WritingClient, name: TableName, server: ServerInfo) -> Target:

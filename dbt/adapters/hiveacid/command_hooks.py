@@ -95,7 +95,7 @@ class HooksOfAdapter:
         selected = self._selection.ids()
         if selected is not None and manifest is not None:
             read = find_acid_parents(manifest, selected).values()
-            found |= set(read) - set(self.written_targets())
+            found |= set().union(*read) - set(self.written_targets())
         return found
 
     def project_sources(self) -> Collection[TableName]:

@@ -406,6 +406,16 @@ class HiveAcidAdapter(SparkAdapter):
         self._staging.switch(old)
 
     @available
+    def hiveacid_check_acid(self, target: HiveAcidRelation, model: ModelNode) -> None:
+        """Refuse what cannot be, before anything runs: see `AcidTargets.check`."""
+        self._acid_targets.check(target, model)
+
+    @available
+    def hiveacid_refuse_acid_type(self, target: HiveAcidRelation, column: str) -> None:
+        """Refuse another type of a column: see `AcidTargets.change_columns`."""
+        self._acid_targets.change_columns(target, (), [column])
+
+    @available
     def hiveacid_build_acid(
         self,
         target: HiveAcidRelation,
@@ -447,7 +457,7 @@ class HiveAcidAdapter(SparkAdapter):
         removed: Sequence[SparkColumn] | None,
     ) -> None:
         """Add columns to a Hive ACID table: see `AcidTargets.change_columns`."""
-        self._acid_targets.change_columns(target, added or (), removed or ())
+        self._acid_targets.change_columns(target, added or (), [it.name for it in removed or ()])
 
     @available
     def hiveacid_build_location(self, location_root: str, schema: str, identifier: str) -> str:

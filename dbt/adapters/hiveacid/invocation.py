@@ -204,8 +204,8 @@ class Invocation:
         Raises:
             TransactionLostError: one is lost.
         """
-        names = {read.table for read in node.has_read}
-        if names - self.targets.check_alive(names):
+        reads = {read.pinned.transaction_id: read.table for read in node.has_read}
+        if reads.keys() - self.targets.check_alive(reads):
             self.snapshot.check_alive()
 
     def verify(self, session: SparkSession, name: TableName) -> None:
@@ -355,9 +355,11 @@ class Invocation:
         The report goes to `CommandHooks.keep_report` if any node has run or any source was read.
         Another command may begin afterwards.
         """
-        self._of_command.end()
-        self._of_statements.end_all()
-        self.targets.end_all()
+        try:
+            self._of_command.end()
+            self._of_statements.end_all()
+        finally:
+            self.targets.end_all()
         self._is_command = False
         if self.release.has_run_nodes or not self.reads.is_empty:
             self.hooks.keep_report(self.report())

@@ -98,14 +98,20 @@ def find_sources(manifest: Manifest, unique_ids: Iterable[str]) -> list[SourceDe
     return list(found.values())
 
 
-def find_acid_parents(manifest: Manifest, unique_ids: Iterable[str]) -> dict[str, TableName]:
-    """Return the nodes whose targets are Hive ACID tables, among the parents of some nodes."""
-    found = {}
+def find_acid_parents(manifest: Manifest, unique_ids: Iterable[str]) -> dict[str, set[TableName]]:
+    """Return the nodes whose targets are Hive ACID tables, among the parents of some nodes.
+
+    With `--defer`, dbt may read the target of another environment.
+    """
+    found: dict[str, set[TableName]] = {}
     for unique_id in with_transparent(manifest, unique_ids):
         for parent in _parents(manifest, unique_id):
             node = manifest.nodes.get(parent)
             if node is not None and is_acid_target(node):
-                found[parent] = TableName(node.schema, node.alias)
+                deferred = getattr(node, "defer_relation", None)
+                found[parent] = {
+                    TableName(it.schema, it.alias) for it in (node, deferred) if it is not None
+                }
     return found
 
 
@@ -132,15 +138,15 @@ def find_acid_readers(
     """
     selected = frozenset(selected)
     names = {
-        source.unique_id: TableName(source.schema, source.identifier)
+        source.unique_id: {TableName(source.schema, source.identifier)}
         for source in find_sources(manifest, selected)
     } | find_acid_parents(manifest, selected)
-    acid = transactional(set(names.values()))
+    acid = set(transactional(set().union(*names.values())))
     nodes = with_transparent(manifest, selected)
     readers = {
         unique_id
         for unique_id in nodes
-        if any(names.get(e) in acid for e in (unique_id, *_parents(manifest, unique_id)))
+        if any(acid & names.get(e, set()) for e in (unique_id, *_parents(manifest, unique_id)))
         or any(map(names_a_database, _texts(_node(manifest, unique_id))))
     }
     return selected & _with_children(manifest, readers, nodes)

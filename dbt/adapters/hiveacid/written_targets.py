@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 from pyspark.sql import SparkSession
@@ -12,7 +12,9 @@ from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.errors import AdapterError
 from dbt.adapters.hiveacid.spark.driver import has_its_tables_in
 from hiveacid import Transaction, transaction
+from hiveacid.acid.write_ids import ValidWriteIdList
 from hiveacid.engine import SnapshotEngine
+from hiveacid.errors import SnapshotEndedError
 from hiveacid.metastore.models import Table, TableName
 from hiveacid.sql.known_tables import KnownTables
 
@@ -45,6 +47,7 @@ class WrittenTargets:
         self._tables = tables
         self._lock = threading.Lock()
         self._snapshots: dict[TableName, SnapshotEngine] = {}
+        self._ended: set[int] = set()
 
     def snapshot_of(self, name: TableName) -> SnapshotEngine | None:
         """Return the snapshot of a target; None for a table that the command does not write."""
@@ -55,24 +58,41 @@ class WrittenTargets:
                 self._snapshots[name] = self._make()
             return self._snapshots[name]
 
-    def check_alive(self, names: Iterable[TableName]) -> set[TableName]:
-        """Check the transactions that targets among `names` are read in; return these targets.
+    def check_alive(self, reads: Mapping[int, TableName]) -> set[int]:
+        """Check the transactions among `reads` that targets were read in; return these.
+
+        Args:
+            reads: what was read, by the transaction that it was read in.
 
         Raises:
             TransactionLostError: one is lost.
+            SnapshotEndedError: another node has written a target meanwhile.
         """
         with self._lock:
-            read = {name: self._snapshots[name] for name in names if name in self._snapshots}
-        for snapshot in read.values():
-            snapshot.check_alive()
-        return set(read)
+            found = {it.transaction_id: it for it in self._snapshots.values()}
+            ended = self._ended & reads.keys()
+        if ended:
+            name = reads[min(ended)]
+            raise SnapshotEndedError(_explain(name, str(name)))
+        for transaction_id in reads.keys() & found.keys():
+            found[transaction_id].check_alive()
+        return {it for it in reads if it in found}
 
-    def end(self, name: TableName) -> None:
-        """End the snapshot of a target before it is written; the next read opens another one."""
+    def end(self, name: TableName) -> ValidWriteIdList | None:
+        """End the snapshot of a target before it is written; the next read opens another one.
+
+        Returns:
+            The write ids that were read; None if the target was not read.
+        """
         with self._lock:
             snapshot = self._snapshots.pop(name, None)
-        if snapshot is not None:
-            snapshot.end(partial(_explain, name))
+            transaction_id = None if snapshot is None else snapshot.transaction_id
+            if snapshot is None or transaction_id is None:
+                return None
+            self._ended.add(transaction_id)
+        read = snapshot.pin([name])[name].write_ids
+        snapshot.end(partial(_explain, name))
+        return read
 
     def look_up(self, name: TableName) -> Table | None:
         """Return the table of a name as it is now; None without one."""
@@ -89,6 +109,7 @@ class WrittenTargets:
             names = list(self._snapshots)
         for name in names:
             self.end(name)
+        self._ended.clear()
 
 
 def begin_to_write(

@@ -133,5 +133,5 @@ def test_acid_targets_among_parents_are_found_through_views():
         kind = "view" if found_name == "view" else "table"
         nodes[found_name] = made(*arguments, materialized=kind)
     manifest = SimpleNamespace(sources={}, nodes=nodes)
-    assert find_acid_parents(manifest, ["mart"]) == {"Acid": TableName("marts", "acid")}
+    assert find_acid_parents(manifest, ["mart"]) == {"Acid": {TableName("marts", "acid")}}
     assert find_acid_parents(manifest, ["Acid", "plain"]) == {}

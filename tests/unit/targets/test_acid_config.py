@@ -38,6 +38,19 @@ def test_names_may_be_one_text_or_several():
         ({"incremental_strategy": "acid_changes"}, "`incremental_strategy` must be one of append"),
         ({"incremental_strategy": "delete+insert"}, "needs `unique_key`"),
         ({"incremental_strategy": "microbatch"}, "needs `partition_by`"),
+        ({"clustered_by": "id", "buckets": 2}, "`clustered_by` needs `acid_kind: insert_only`"),
+        (
+            {
+                "incremental_strategy": "delete+insert",
+                "unique_key": "id",
+                "incremental_predicates": ["a"],
+            },
+            "takes no `incremental_predicates`",
+        ),
+        (
+            {"merge_update_columns": ["a"], "merge_exclude_columns": ["b"]},
+            "exclude each other",
+        ),
         (
             {"incremental_strategy": "merge", "acid_kind": "insert_only"},
             "`incremental_strategy: merge` needs `acid_kind: full`",

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Protocol, TypedDict
 
 from dbt.adapters.spark.column import SparkColumn
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.hiveacid.connections import HiveAcidAdapterResponse
 from dbt.adapters.hiveacid.errors import AdapterError
+from dbt.adapters.hiveacid.metadata.catalog import LONGEST_COMMENT
 from dbt.adapters.hiveacid.node_context import NodeContext, Statements
 from dbt.adapters.hiveacid.relation import HiveAcidRelation, RelationCatalog
 from dbt.adapters.hiveacid.selected_nodes import ModelNode
 from dbt.adapters.hiveacid.targets.acid_config import AcidTargetConfig
 from dbt.adapters.hiveacid.targets.staging import BACKUP, next_to, remove_backup
 from hiveacid import Transaction
+from hiveacid.acid.write_ids import ValidWriteIdList
 from hiveacid.formatting import quoted
 from hiveacid.metastore.models import Table, TableName
 
 NODE = "dbt-hiveacid.node"
 """Property of a table that a node of dbt has made: the node's unique id."""
 
-_ROWS = "rows"
 _SIDES = {"DBT_INTERNAL_DEST": "target", "DBT_INTERNAL_SOURCE": "source"}
 _SIDE = re.compile("|".join(_SIDES), re.IGNORECASE)
 
@@ -39,8 +40,12 @@ class Publications(Protocol):
     def look_up(self, name: TableName) -> Table | None:
         """Return the table of a name as it is now; None without one."""
 
-    def end(self, name: TableName) -> None:
-        """End the run's own reads of a target, whose locks its publication would wait for."""
+    def end(self, name: TableName) -> ValidWriteIdList | None:
+        """End the run's own reads of a target, whose locks its publication would wait for.
+
+        Returns:
+            The write ids that were read; None if the target was not read.
+        """
 
     def published(self, name: TableName) -> None:
         """Let later reads of a target see its new rows."""
@@ -98,9 +103,8 @@ class AcidTargets:
         config = _config_of(model)
         self._refuse_others(target)
 
-        def write(transaction: Transaction) -> Observation:
-            rows, counted = _counted(self._rows(query))
-            name = target.table_name()
+        def write(transaction: Transaction) -> None:
+            rows, name = self._rows(query), target.table_name()
             transaction.create_or_replace(
                 name,
                 _with_comments(rows, model, config),
@@ -110,9 +114,8 @@ class AcidTargets:
                 kind=config.kind,
                 file_format=config.storage,
                 comment=model["description"] or None if "relation" in config.persists else None,
-                properties={**(config.properties or {}), NODE: model["unique_id"]},
+                properties={**config.properties, NODE: model["unique_id"]},
             )
-            return counted
 
         with self._set_aside(target, old):
             return self._write(target, query, write)
@@ -126,6 +129,8 @@ class AcidTargets:
     ) -> HiveAcidAdapterResponse:
         """Add new rows to a table by the model's incremental strategy.
 
+        Columns that the table does not have are ignored, as `on_schema_change: ignore` says.
+
         Args:
             target: the table.
             new_rows: a view of the new rows.
@@ -134,28 +139,23 @@ class AcidTargets:
             model: the model.
         """
         config, query = _config_of(model), f"select * from {new_rows}"
-        self._refuse_others(target)
+        self._require(target)
 
-        def write(transaction: Transaction) -> Observation | None:
+        def write(transaction: Transaction) -> None:
             rows, name = self._rows(query), target.table_name()
             given = {column.lower() for column in rows.columns}
-            if columns:
-                rows = self._with_missing_columns(target, rows)
+            rows = self._with_columns_of(target, rows, fill=bool(columns))
             if config.strategy == "delete+insert":
                 transaction.replace(name, rows, config.unique_key)
-                return None
-            if config.strategy == "merge" and config.unique_key:
+            elif config.strategy == "merge" and config.unique_key:
                 update = _updates(config, rows, given)
                 transaction.merge(name, rows, _condition(config), update=update)
-                return None
-            rows, counted = _counted(rows)
-            if config.strategy in ("insert_overwrite", "microbatch"):
+            elif config.strategy in ("insert_overwrite", "microbatch"):
                 transaction.overwrite(
                     name, rows, partitions="dynamic" if config.partition_by else "all"
                 )
             else:
                 transaction.append(name, rows)
-            return counted
 
         return self._write(target, query, write)
 
@@ -176,8 +176,7 @@ class AcidTargets:
             valid_to_current: the SQL of `dbt_valid_to` in rows that are valid; None for NULL.
             model: the snapshot.
         """
-        _config_of(model)
-        self._refuse_others(target)
+        self._require(target)
         query = f"select * from {changes}"
         valid_to = quoted(names["dbt_valid_to"])
         is_valid = f"target.{valid_to} is null"
@@ -187,7 +186,7 @@ class AcidTargets:
         def write(transaction: Transaction) -> None:
             transaction.merge(
                 target.table_name(),
-                self._with_missing_columns(target, self._rows(query)),
+                self._as_in(target, self._rows(query), names.values()),
                 names["dbt_scd_id"],
                 update={names["dbt_valid_to"]: f"source.{valid_to}"},
                 where_matched=f"{is_valid} and source.dbt_change_type in ('update', 'delete')",
@@ -196,24 +195,37 @@ class AcidTargets:
 
         return self._write(target, query, write)
 
+    def check(self, target: HiveAcidRelation, model: ModelNode) -> None:
+        """Refuse a configuration or a table that cannot be, before anything runs.
+
+        Raises:
+            AdapterError: all problems of the configuration; or dbt did not make the table.
+        """
+        _config_of(model)
+        self._refuse_others(target)
+
     def change_columns(
         self,
         target: HiveAcidRelation,
         added: Sequence[SparkColumn],
-        removed: Sequence[SparkColumn],
+        changed: Sequence[str],
     ) -> None:
         """Add columns to a table. Rows that are there have NULL.
 
+        Args:
+            target: the table.
+            added: the new columns.
+            changed: columns to be removed, or to get other types.
+
         Raises:
-            AdapterError: columns are to be removed.
+            AdapterError: the table would have to be built again.
         """
-        self._refuse_others(target)
-        if removed:
+        self._require(target)
+        if changed:
             raise AdapterError(
-                f"Columns of {target} are removed, or get other types "
-                f"({', '.join(it.name for it in removed)}): files of Hive are read by position, so "
-                "the table must be built again. Run with --full-refresh, or set `on_schema_change: "
-                "append_new_columns`.",
+                f"Columns of {target} are removed, or get other types ({', '.join(changed)}): "
+                "files of Hive are read by position, so the table must be built again. Run with "
+                "--full-refresh, or set `on_schema_change: append_new_columns`.",
                 code="HIVEACID_TARGET_MUST_BE_REBUILT",
             )
         schema = ", ".join(f"{quoted(it.name)} {it.data_type}" for it in added)
@@ -225,19 +237,14 @@ class AcidTargets:
         self._statements.run(f"add columns to {target}: {schema}", alter)
 
     def _write(
-        self,
-        target: HiveAcidRelation,
-        query: str,
-        write: Callable[[Transaction], Observation | None],
+        self, target: HiveAcidRelation, query: str, write: Callable[[Transaction], None]
     ) -> HiveAcidAdapterResponse:
         node = self._statements.node
 
         def run() -> HiveAcidAdapterResponse:
             with self._writing(target) as transaction:
-                counted = write(transaction)
-            rows = None if counted is None else int(counted.get[_ROWS])
-            message = "OK" if rows is None else f"OK, {rows} row{'' if rows == 1 else 's'}"
-            response = HiveAcidAdapterResponse.of(message, rows, node.has_read)
+                write(transaction)
+            response = HiveAcidAdapterResponse.of("OK", None, node.has_read)
             response.writes = {str(name): id_ for name, id_ in transaction.write_ids.items()}
             return response
 
@@ -250,20 +257,62 @@ class AcidTargets:
         with self._run.targets.begin(node.session) as transaction:
             yield transaction
             self._run.check_snapshot(node)
-            self._run.targets.end(name)
+            read = self._run.targets.end(name)
+            if read is not None:
+                transaction.depend_on(name, read)
         self._run.targets.published(name)
+        # What the node has read of its target is of the past, and its snapshot has ended.
+        node.has_read = frozenset(it for it in node.has_read if it.table != name)
 
     def _rows(self, query: str) -> DataFrame:
         node = self._statements.node
         self._run.prepare(node, query)
         return node.run_sql(query)
 
-    def _with_missing_columns(self, target: HiveAcidRelation, rows: DataFrame) -> DataFrame:
-        given = {name.lower() for name in rows.columns}
+    def _with_columns_of(
+        self, target: HiveAcidRelation, rows: DataFrame, *, fill: bool
+    ) -> DataFrame:
+        """Return the rows with the columns of the target; `fill` adds missing ones as NULL."""
+        own = {name.lower(): name for name in rows.columns}
+        columns: list[Column] = []
+        for column in self._relations.get_columns_in_relation(target):
+            found = own.get(column.name.lower())
+            if found is not None:
+                columns.append(F.col(quoted(found)))
+            elif fill:
+                columns.append(F.lit(None).alias(column.name))
+        return rows.select(*columns)
+
+    def _as_in(
+        self, target: HiveAcidRelation, rows: DataFrame, names: Iterable[object]
+    ) -> DataFrame:
+        """Return the changes of a snapshot; columns `names` get the types that the target has.
+
+        dbt makes times of dates. A column that the source no longer has is NULL.
+        """
+        given, own = {name.lower() for name in rows.columns}, {str(it).lower() for it in names}
         for column in self._relations.get_columns_in_relation(target):
             if column.name.lower() not in given:
                 rows = rows.withColumn(column.name, F.lit(None))
+            elif column.name.lower() in own:
+                rows = rows.withColumn(column.name, F.col(quoted(column.name)).cast(column.dtype))
         return rows
+
+    def _require(self, target: HiveAcidRelation) -> None:
+        """Refuse to change a table that is not an ACID table of dbt.
+
+        Raises:
+            AdapterError: it is not.
+        """
+        table = self._run.targets.look_up(target.table_name())
+        if table is None or not table.is_transactional:
+            raise AdapterError(
+                f"{target} is no Hive ACID table yet, and the model has `file_format: acid`. Run "
+                "with --full-refresh to build it again. A snapshot cannot be built again: give it "
+                "another name, and copy its rows.",
+                code="HIVEACID_TARGET_MUST_BE_REBUILT",
+            )
+        self._refuse_others(target)
 
     def _refuse_others(self, target: HiveAcidRelation) -> None:
         """Refuse to write an ACID table that no node of dbt has made."""
@@ -287,30 +336,29 @@ class AcidTargets:
             yield
             return
         aside = next_to(old, BACKUP, self._invocation_id)
-        self._relations.rename_relation(old, aside)
+        uninterrupted = self._statements.node.uninterrupted
+        with uninterrupted():
+            self._relations.rename_relation(old, aside)
         try:
             yield
         except BaseException:
-            self._relations.rename_relation(aside, old)
+            with uninterrupted():
+                self._relations.rename_relation(aside, old)
             raise
-        remove_backup(self._relations, aside, target, self._statements.session)
+        with uninterrupted():
+            remove_backup(self._relations, aside, target, self._statements.session)
 
 
 def _config_of(model: ModelNode) -> AcidTargetConfig:
     return AcidTargetConfig.of(model["name"], model["config"])
 
 
-def _counted(rows: DataFrame) -> tuple[DataFrame, Observation]:
-    """Return rows that are counted while they are written."""
-    counted = Observation()
-    return rows.observe(counted, F.count(F.lit(1)).alias(_ROWS)), counted
-
-
 def _with_comments(rows: DataFrame, model: ModelNode, config: AcidTargetConfig) -> DataFrame:
     if "columns" not in config.persists:
         return rows
     comments = {
-        name.lower(): column.get("description") or "" for name, column in model["columns"].items()
+        name.lower(): (column.get("description") or "")[:LONGEST_COMMENT]
+        for name, column in model["columns"].items()
     }
     for field in rows.schema:
         if comment := comments.get(field.name.lower()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from dbt.adapters.hiveacid.errors import AdapterError
@@ -40,7 +40,7 @@ class AcidTargetConfig:
     partition_by: tuple[str, ...] = ()
     clustered_by: tuple[str, ...] = ()
     buckets: int | None = None
-    properties: Mapping[str, str] | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
     update_columns: tuple[str, ...] | None = None
     exclude_columns: tuple[str, ...] = ()
     predicates: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class AcidTargetConfig:
             partition_by=_names(config.get("partition_by")),
             clustered_by=_names(config.get("clustered_by")),
             buckets=config.get("buckets"),
-            properties=config.get("tblproperties"),
+            properties={key: _text(it) for key, it in (config.get("tblproperties") or {}).items()},
             update_columns=None if updates is None else _names(updates),
             exclude_columns=_names(config.get("merge_exclude_columns")),
             predicates=_texts(config.get("predicates") or config.get("incremental_predicates")),
@@ -116,6 +116,13 @@ def _problems(config: Mapping[str, Any]) -> list[str]:
         problems.append(f"`incremental_strategy: {strategy}` needs `acid_kind: full`")
     if strategy == "delete+insert" and not config.get("unique_key"):
         problems.append("`incremental_strategy: delete+insert` needs `unique_key`")
+    predicates = config.get("predicates") or config.get("incremental_predicates")
+    if strategy not in (None, "merge") and predicates:
+        problems.append(f"`incremental_strategy: {strategy}` takes no `incremental_predicates`")
+    if config.get("merge_update_columns") and config.get("merge_exclude_columns"):
+        problems.append("`merge_update_columns` and `merge_exclude_columns` exclude each other")
+    if config.get("clustered_by") and kind == FULL:
+        problems.append("`clustered_by` needs `acid_kind: insert_only`")
     if strategy == "microbatch" and not config.get("partition_by"):
         problems.append("`incremental_strategy: microbatch` needs `partition_by`")
     if config.get("acid_storage") == "parquet" and kind == FULL:
@@ -127,6 +134,10 @@ def _problems(config: Mapping[str, Any]) -> list[str]:
 
 def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
     return tuple(name.strip("`") for name in _texts(given))
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _texts(given: str | Sequence[str] | None) -> tuple[str, ...]:

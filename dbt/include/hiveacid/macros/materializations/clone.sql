@@ -1,4 +1,4 @@
-{#-- dbt-spark's clone materialization with two differences. A relation that would be cloned from
+{#-- dbt-spark's clone materialization with three differences. A relation that would be cloned from
      itself is unchanged (dbt-spark replaces it). A relation that --full-refresh replaces stays until
      its clone is built, since Delta refuses a shallow clone over a table with rows. --#}
 {% materialization clone, adapter='hiveacid' %}
@@ -7,6 +7,11 @@
     {{ return(own_materialization()) }}
   {%- endif -%}
   {%- set existing_relation = load_cached_relation(this) -%}
+  {%- if config.get('file_format') == 'acid' and defer_relation
+      and (flags.FULL_REFRESH or not existing_relation) -%}
+    {#-- Spark cannot clone a Hive ACID table. As dbt says of such databases, the clone is a view. --#}
+    {{ return(materialization_view_hiveacid()) }}
+  {%- endif -%}
   {%- if not (defer_relation and flags.FULL_REFRESH and existing_relation) -%}
     {{ return(materialization_clone_spark()) }}
   {%- endif -%}
@@ -31,9 +36,3 @@
   {% do persist_docs(target_relation, model) %}
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}
-
-
-{#-- Spark cannot clone a Hive ACID table: dbt makes a view of it. --#}
-{% macro hiveacid__can_clone_table() %}
-  {%- do return(config.get('file_format') != 'acid' and spark__can_clone_table()) -%}
-{% endmacro %}

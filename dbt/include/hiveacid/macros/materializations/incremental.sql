@@ -19,6 +19,9 @@
       config.get('on_schema_change'), default='ignore') -%}
   {%- set grant_config = config.get('grants') -%}
   {%- set target_relation = this.incorporate(type='table') -%}
+  {%- if file_format == 'acid' -%}
+    {% do adapter.hiveacid_check_acid(target_relation, model) %}
+  {%- endif -%}
   {%- do adapter.hiveacid_recover(target_relation) -%}
   {%- set existing_relation = load_relation(this) -%}
 

@@ -68,7 +68,14 @@
 {#-- Make a Hive ACID table and load its rows, in one transaction. --#}
 {% macro hiveacid_build_acid_seed(old_relation, agate_table) %}
   {%- set column_types = model['config'].get('column_types', {}) -%}
-  {%- set query = 'select * from ' ~ adapter.hiveacid_seed_rows(this, agate_table, column_types) -%}
+  {%- do adapter.hiveacid_recover(this) -%}
+  {%- set columns = [] -%}
+  {%- for name in agate_table.column_names -%}
+    {%- do columns.append('c' ~ loop.index0 ~ ' as ' ~ adapter.quote(name)) -%}
+  {%- endfor -%}
+  {%- set query = 'select ' ~ columns | join(', ') ~ ' from '
+      ~ adapter.hiveacid_seed_rows(this, agate_table, column_types) -%}
   {% do adapter.hiveacid_build_acid(this, old_relation, query, model) %}
+  {% do adapter.hiveacid_remove_leftovers(this) %}
   {%- do return(query) -%}
 {% endmacro %}

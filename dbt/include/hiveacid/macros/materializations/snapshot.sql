@@ -7,13 +7,15 @@
   {%- if config.get('file_format') != 'acid' -%}
     {{ return(materialization_snapshot_spark()) }}
   {%- endif -%}
+  {% do adapter.hiveacid_check_acid(this, model) %}
   {%- set exists, target_relation = get_or_create_relation(
       database=none, schema=model.schema, identifier=model['alias'], type='table') -%}
   {%- if not target_relation.is_table -%}
     {% do exceptions.relation_wrong_type(target_relation, 'table') %}
   {%- endif -%}
 
-  {{ run_hooks(pre_hooks) }}
+  {{ run_hooks(pre_hooks, inside_transaction=False) }}
+  {{ run_hooks(pre_hooks, inside_transaction=True) }}
 
   {%- set strategy = strategy_dispatch(config.get('strategy'))(
       model, 'snapshotted_data', 'source_data', model['config'], exists) -%}
@@ -26,14 +28,19 @@
     {%- set changes = spark_build_snapshot_staging_table(strategy, sql, target_relation) -%}
     {%- set missing_columns = adapter.get_missing_columns(changes, target_relation)
         | rejectattr('name', 'in', ['dbt_change_type', 'dbt_unique_key']) | list -%}
-    {% do create_columns(target_relation, missing_columns) %}
+    {%- if missing_columns -%}
+      {% do create_columns(target_relation, missing_columns) %}
+      {#-- For that the run's reads of the table have ended. --#}
+      {%- set changes = spark_build_snapshot_staging_table(strategy, sql, target_relation) -%}
+    {%- endif -%}
     {%- do store_result('main', response=adapter.hiveacid_merge_acid_snapshot(
         target_relation, changes, names, config.get('dbt_valid_to_current'), model)) -%}
   {%- endif -%}
 
   {% do apply_grants(target_relation, config.get('grants'), should_revoke(exists, false)) %}
   {% do persist_docs(target_relation, model) %}
-  {{ run_hooks(post_hooks) }}
+  {{ run_hooks(post_hooks, inside_transaction=True) }}
+  {{ run_hooks(post_hooks, inside_transaction=False) }}
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}
 

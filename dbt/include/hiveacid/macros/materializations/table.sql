@@ -8,6 +8,9 @@
   {%- set grant_config = config.get('grants') -%}
   {%- set target_relation = api.Relation.create(
       identifier=model['alias'], schema=schema, database=database, type='table') -%}
+  {%- if config.get('file_format') == 'acid' -%}
+    {% do adapter.hiveacid_check_acid(target_relation, model) %}
+  {%- endif -%}
   {%- do adapter.hiveacid_recover(target_relation) -%}
   {%- set old_relation = adapter.get_relation(database=database, schema=schema, identifier=model['alias']) -%}
 

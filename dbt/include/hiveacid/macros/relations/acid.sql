@@ -1,9 +1,10 @@
 {#-- Build a target that is a Hive ACID table (`file_format: acid`), in a transaction of Hive. --#}
 {% macro hiveacid_build_acid_table(target_relation, old_relation, query) %}
-  {%- do write(query) -%}
   {%- if config.get('contract').enforced -%}
     {% do get_assert_columns_equivalent(query) %}
+    {%- set query = get_select_subquery(query) -%}
   {%- endif -%}
+  {%- do write(query) -%}
   {%- do store_result(
       'main', response=adapter.hiveacid_build_acid(target_relation, old_relation, query, model)) -%}
 {% endmacro %}
@@ -16,6 +17,12 @@
     {{ create_table_as(True, new_rows, query) }}
   {%- endcall -%}
   {%- set columns = process_schema_changes(on_schema_change, new_rows, existing_relation) -%}
+  {%- if columns -%}
+    {#-- Columns may have been added, for which the run's reads of the table have ended. --#}
+    {%- call statement('create_tmp_relation') -%}
+      {{ create_table_as(True, new_rows, query) }}
+    {%- endcall -%}
+  {%- endif -%}
   {%- do write(query) -%}
   {%- do store_result(
       'main', response=adapter.hiveacid_add_to_acid(target_relation, new_rows, columns, model)) -%}

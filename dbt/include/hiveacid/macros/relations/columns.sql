@@ -12,6 +12,9 @@
 
 
 {% macro hiveacid__alter_column_type(relation, column_name, new_column_type) %}
+  {%- if config.get('file_format') == 'acid' -%}
+    {%- do return(adapter.hiveacid_refuse_acid_type(relation, column_name)) -%}
+  {%- endif -%}
   {%- do spark__alter_column_type(relation.replace(limit=none, event_time_filter=none), column_name, new_column_type) -%}
 {% endmacro %}
 
