@@ -224,6 +224,7 @@ SHORT = [
 """Each kind of write, and each state that a crash can leave."""
 
 
+@pytest.mark.long("two minutes: kills processes at twelve steps")
 def test_a_write_that_is_killed_shows_nothing(
     crashes: Crashes, hive_client: HiveClient, database: str
 ) -> None:

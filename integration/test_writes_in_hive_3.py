@@ -18,6 +18,8 @@ from integration.support.shop import ACID, INSERT_ONLY, WAYS, Shop
 from integration.test_writes import Meanwhile
 from integration.test_writes_values import SHOWN, TYPES, VALUES
 
+pytestmark = pytest.mark.long("starts a Hive 3.1.3 of its own")
+
 
 @pytest.fixture(scope="module")
 def hive_3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveServer]:

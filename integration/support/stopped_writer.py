@@ -69,7 +69,7 @@ KINDS = {
 _PUBLICATION = "hiveacid.writer.publication"
 _MOVE = f"{_PUBLICATION}:_Attempt.move"
 STEPS = {
-    "rows being staged": Stop("hiveacid.writer.stage:_staged"),
+    "rows being staged": Stop("hiveacid.writer.stage:_renamed"),
     "rows staged": Stop("hiveacid.transactions:publish"),
     "transactions opened": Stop(f"{_PUBLICATION}:recover"),
     "write ids allocated": Stop(f"{_PUBLICATION}:acquire_to_write"),
