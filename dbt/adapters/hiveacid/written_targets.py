@@ -12,10 +12,10 @@ from dbt.adapters.hiveacid.credentials import HiveAcidCredentials
 from dbt.adapters.hiveacid.errors import AdapterError
 from dbt.adapters.hiveacid.spark.driver import has_its_tables_in
 from hiveacid import Transaction, transaction
-from hiveacid.acid.write_ids import ValidWriteIdList
 from hiveacid.engine import SnapshotEngine
 from hiveacid.errors import SnapshotEndedError
 from hiveacid.metastore.models import Table, TableName
+from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.sql.known_tables import KnownTables
 
 
@@ -78,11 +78,11 @@ class WrittenTargets:
             found[transaction_id].check_alive()
         return {it for it in reads if it in found}
 
-    def end(self, name: TableName) -> ValidWriteIdList | None:
+    def end(self, name: TableName) -> PinnedTable | None:
         """End the snapshot of a target before it is written; the next read opens another one.
 
         Returns:
-            The write ids that were read; None if the target was not read.
+            The target as it was read; None if it was not.
         """
         with self._lock:
             snapshot = self._snapshots.pop(name, None)
@@ -90,7 +90,7 @@ class WrittenTargets:
             if snapshot is None or transaction_id is None:
                 return None
             self._ended.add(transaction_id)
-        read = snapshot.pin([name])[name].write_ids
+        read = snapshot.pin([name])[name]
         snapshot.end(partial(_explain, name))
         return read
 

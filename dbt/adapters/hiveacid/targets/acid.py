@@ -20,9 +20,9 @@ from dbt.adapters.hiveacid.selected_nodes import ModelNode
 from dbt.adapters.hiveacid.targets.acid_config import AcidTargetConfig
 from dbt.adapters.hiveacid.targets.staging import BACKUP, next_to, remove_backup
 from hiveacid import Transaction
-from hiveacid.acid.write_ids import ValidWriteIdList
 from hiveacid.formatting import quoted
 from hiveacid.metastore.models import Table, TableName
+from hiveacid.snapshots.tables import PinnedTable
 
 NODE = "dbt-hiveacid.node"
 """Property of a table that a node of dbt has made: the node's unique id."""
@@ -40,11 +40,11 @@ class Publications(Protocol):
     def look_up(self, name: TableName) -> Table | None:
         """Return the table of a name as it is now; None without one."""
 
-    def end(self, name: TableName) -> ValidWriteIdList | None:
+    def end(self, name: TableName) -> PinnedTable | None:
         """End the run's own reads of a target, whose locks its publication would wait for.
 
         Returns:
-            The write ids that were read; None if the target was not read.
+            The target as it was read; None if it was not.
         """
 
     def published(self, name: TableName) -> None:
@@ -259,7 +259,7 @@ class AcidTargets:
             self._run.check_snapshot(node)
             read = self._run.targets.end(name)
             if read is not None:
-                transaction.depend_on(name, read)
+                transaction.depend_on(name, read.write_ids)
         self._run.targets.published(name)
         # What the node has read of its target is of the past, and its snapshot has ended.
         node.has_read = frozenset(it for it in node.has_read if it.table != name)
