@@ -107,23 +107,6 @@ def test_deletes_and_merges_hit_rows_of_every_kind(
     differential.check(shop.name("t"))
 
 
-def test_a_merge_of_repeated_keys_is_that_of_hive(shop: Shop, hive_client: HiveClient) -> None:
-    """A row of the source updates each row that it matches, and NULL matches none."""
-    source = [(1, 5), (2, 5), (None, 5)]
-    for table in ("t", "hives"):
-        hive_client.execute(f"CREATE TABLE {table} (id INT, v INT) {ACID}")
-        hive_client.execute(f"INSERT INTO {table} VALUES (1, 0), (1, 1), (3, 1), (NULL, 1)")
-    hive_client.execute(
-        "MERGE INTO hives t USING (SELECT inline(array(struct(1, 5), struct(2, 5), "
-        "struct(cast(NULL as int), 5)))) s ON t.id = s.col1 "
-        "WHEN MATCHED THEN UPDATE SET v = s.col2 "
-        "WHEN NOT MATCHED THEN INSERT VALUES (s.col1, s.col2)"
-    )
-    with shop.transaction() as transaction:
-        transaction.merge(shop.name("t"), shop.rows(*source), "id")
-    assert shop.shown("t") == shop.shown("hives")
-
-
 @pytest.mark.parametrize("kind", [ACID, INSERT_ONLY.format("ORC"), INSERT_ONLY.format("PARQUET")])
 def test_partitions_are_overwritten_all_or_dynamically(
     shop: Shop, differential: Differential, hive_client: HiveClient, kind: str
