@@ -35,6 +35,7 @@ from integration.support.stopped_writer import (
     crash_points,
     document,
 )
+from integration.support.tables import REPEATS
 
 _ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
 _BY_TASK, _BY_FETCH = ("true", "none"), ("true", "more")
@@ -269,7 +270,7 @@ def test_a_writer_that_is_late_moves_nothing_more(
     assert crashes.left() == {}
 
 
-@pytest.mark.parametrize("nth", [1, 2, 3])
+@pytest.mark.parametrize("nth", [pytest.param(1, marks=REPEATS), 2, pytest.param(3, marks=REPEATS)])
 def test_a_rename_that_the_file_system_refuses_leaves_nothing(
     crashes: Crashes, monkeypatch: pytest.MonkeyPatch, hive: HiveServer, nth: int
 ) -> None:

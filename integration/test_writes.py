@@ -24,6 +24,7 @@ from hiveacid.metastore.writing_client import WritingClient
 from integration.support.differential import Differential
 from integration.support.hive import HiveClient, HiveServer
 from integration.support.shop import ACID, INSERT_ONLY, WAYS, Shop
+from integration.support.tables import REPEATS
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "library" / "write_marts.py"
 HIDDEN = ACID.replace("TBLPROPERTIES", "LOCATION '{}' TBLPROPERTIES")
@@ -107,7 +108,14 @@ def test_deletes_and_merges_hit_rows_of_every_kind(
     differential.check(shop.name("t"))
 
 
-@pytest.mark.parametrize("kind", [ACID, INSERT_ONLY.format("ORC"), INSERT_ONLY.format("PARQUET")])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        ACID,
+        pytest.param(INSERT_ONLY.format("ORC"), marks=REPEATS),
+        INSERT_ONLY.format("PARQUET"),
+    ],
+)
 def test_partitions_are_overwritten_all_or_dynamically(
     shop: Shop, differential: Differential, hive_client: HiveClient, kind: str
 ) -> None:

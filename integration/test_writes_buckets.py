@@ -9,9 +9,13 @@ import pytest
 from integration.support.differential import Differential
 from integration.support.hive import HiveClient
 from integration.support.shop import INSERT_ONLY, Shop
+from integration.support.tables import REPEATS
 
 
-@pytest.mark.parametrize("kind", [INSERT_ONLY.format("ORC"), INSERT_ONLY.format("PARQUET")])
+@pytest.mark.parametrize(
+    "kind",
+    [INSERT_ONLY.format("ORC"), pytest.param(INSERT_ONLY.format("PARQUET"), marks=REPEATS)],
+)
 def test_hive_finds_each_row_in_its_bucket(
     shop: Shop, differential: Differential, hive_client: HiveClient, kind: str
 ) -> None:

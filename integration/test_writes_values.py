@@ -10,9 +10,10 @@ from pyspark.errors import PySparkException
 from integration.support.differential import Differential
 from integration.support.hive import HiveClient
 from integration.support.shop import ACID, INSERT_ONLY, WAYS, Shop
+from integration.support.tables import REPEATS
 
 
-@pytest.mark.parametrize("kind", ["ORC", "PARQUET"])
+@pytest.mark.parametrize("kind", [pytest.param("ORC", marks=REPEATS), "PARQUET"])
 def test_values_of_insert_only_tables(shop: Shop, hive_client: HiveClient, kind: str) -> None:
     """Also a column that is added later, of rows in an old partition elsewhere."""
     hive_client.execute(
@@ -71,7 +72,14 @@ SHOWN = "a b c d h j k l m[0] n['a'] o.x o.y if(e>1,1,0) if(g,1,0) hex(i) size(m
 """Expressions that Hive and Spark show alike as texts, whatever the formats of their texts."""
 
 
-@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])
+@pytest.mark.parametrize(
+    "zone",
+    [
+        pytest.param("UTC", marks=REPEATS),
+        "America/New_York",
+        pytest.param("Asia/Kolkata", marks=REPEATS),
+    ],
+)
 def test_values_of_every_type(
     shop: Shop, differential: Differential, hive_client: HiveClient, zone: str
 ) -> None:
@@ -136,7 +144,11 @@ def _chars(items: str) -> str:
     return ", ".join(f"cast({item} AS char(3))" for item in items.split(", "))
 
 
-@pytest.mark.parametrize("kind", [ACID, INSERT_ONLY.format("ORC")], ids=["full", "insert_only"])
+@pytest.mark.parametrize(
+    "kind",
+    [ACID, pytest.param(INSERT_ONLY.format("ORC"), marks=REPEATS)],
+    ids=["full", "insert_only"],
+)
 def test_char_and_varchar_are_those_of_hive(shop: Shop, hive_client: HiveClient, kind: str) -> None:
     """The same rows, inserted by Hive and by us, also as its predicates find them in files."""
     for table in ("hives", "ours"):
