@@ -33,9 +33,9 @@ from integration.support.dbt_process import WITHOUT_DBT
 from integration.support.dbt_project import SLOW, small_jvm
 from integration.support.differential import Differential, canonical
 from integration.support.hive import HiveClient, HiveServer
+from integration.support.library_examples import EXAMPLES, run_here
 from integration.support.metastore import assert_nothing_held
 
-EXAMPLES = Path(__file__).parent.parent / "examples" / "library"
 TO_REPLACE = "thrift://metastore.example.org:9083"
 """The metastore of the examples that readers paste."""
 ACID = "STORED AS ORC TBLPROPERTIES ('transactional'='true', 'NO_AUTO_COMPACTION'='true')"
@@ -80,16 +80,6 @@ class PlainSpark:
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
-
-
-def run_here(example: str, hive: HiveServer, *arguments: object) -> str:
-    """Run an example to its end on the Spark that the tests share; return what it prints."""
-    path = str(EXAMPLES / f"{example}.py")
-    printed = io.StringIO()
-    with pytest.MonkeyPatch.context() as patched, contextlib.redirect_stdout(printed):
-        patched.setattr(sys, "argv", [path, hive.metastore_uri, *map(str, arguments)])
-        runpy.run_path(path, run_name="__main__")
-    return printed.getvalue()
 
 
 @pytest.fixture

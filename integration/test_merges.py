@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import functions as F
 
 from integration.support.hive import HiveClient, HiveServer
+from integration.support.library_examples import run_here
 from integration.support.shop import ACID, Shop
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "library" / "merge_customers.py"
 ROWS = "(1, 10, 'a'), (1, 11, 'b'), (2, 20, 'a'), (3, 30, NULL), (CAST(NULL AS INT), 0, 'a')"
 SOURCE = ((1, 100), (2, 5), (4, 40), (None, 1))
 
@@ -95,9 +93,7 @@ def test_the_example_changes_rows_that_differ(
     hive_client.execute(f"CREATE TABLE marts.customers (id INT, name STRING, changes INT) {ACID}")
     hive_client.execute("INSERT INTO marts.customers VALUES (1, 'Ada', 0), (2, 'G.', 3)")
     try:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("sys.argv", ["merge_customers.py", hive.metastore_uri])
-            runpy.run_path(str(EXAMPLE), run_name="__main__")
+        run_here("merge_customers", hive)
         assert shop.shown("marts.customers") == [(1, "Ada", 0), (2, "Grace", 4)]
     finally:
         hive_client.execute("DROP DATABASE marts CASCADE")

@@ -5,12 +5,10 @@ Also after writes and compactions of Hive on top."""
 from __future__ import annotations
 
 import datetime as dt
-import runpy
 import shutil
 import threading
 from collections.abc import Callable
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,10 +21,10 @@ from hiveacid.metastore.models import TableName
 from hiveacid.metastore.writing_client import WritingClient
 from integration.support.differential import Differential
 from integration.support.hive import HiveClient, HiveServer
+from integration.support.library_examples import run_here
 from integration.support.shop import ACID, INSERT_ONLY, WAYS, Shop
 from integration.support.tables import REPEATS
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "library" / "write_marts.py"
 HIDDEN = ACID.replace("TBLPROPERTIES", "LOCATION '{}' TBLPROPERTIES")
 
 
@@ -427,9 +425,7 @@ def test_the_example_writes_two_tables(
     hive_client.execute(f"CREATE TABLE marts.daily (country STRING, amount DOUBLE) {ACID}")
     hive_client.execute(f"CREATE TABLE marts.log (at TIMESTAMP) {ACID}")
     try:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("sys.argv", ["write_marts.py", hive.metastore_uri])
-            runpy.run_path(str(EXAMPLE), run_name="__main__")
+        run_here("write_marts", hive)
         found = hive_client.query("SELECT country, amount FROM marts.daily")
         assert sorted(found) == [("uk", 3.0), ("us", 5.0)]
         assert hive_client.query("SELECT count(*) FROM marts.log") == [(1,)]

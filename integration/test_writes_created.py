@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,8 @@ import hiveacid
 from hiveacid.metastore.writing_client import WritingClient
 from integration.support.differential import Differential
 from integration.support.hive import HiveClient, HiveServer, HiveSettings
+from integration.support.library_examples import run_here
 from integration.support.shop import ACID, INSERT_ONLY, Shop
-
-EXAMPLE = Path(__file__).parent.parent / "examples" / "library" / "create_marts.py"
 
 HIVES = (
     "a TINYINT COMMENT 'it\\'s a', b SMALLINT, c INT, d BIGINT, e FLOAT, f DOUBLE, g BOOLEAN, "
@@ -162,9 +160,7 @@ def test_the_example_creates_a_table_with_its_rows(
     hive_client.execute(f"CREATE TABLE shop.orders (id INT, country STRING) {ACID}")
     hive_client.execute("INSERT INTO shop.orders VALUES (1, 'uk'), (2, 'us')")
     try:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("sys.argv", ["create_marts.py", hive.metastore_uri])
-            runpy.run_path(str(EXAMPLE), run_name="__main__")
+        run_here("create_marts", hive)
         found = hive_client.query("SELECT id, country FROM marts.orders")
         assert sorted(found) == [(1, "uk"), (2, "us")]
     finally:
