@@ -28,7 +28,7 @@ class CommandHooks(Protocol):
     def project_sources(self) -> Collection[TableName]:
         """Return the sources of the project."""
 
-    def written_targets(self) -> Collection[TableName]:
+    def written_targets(self) -> set[TableName]:
         """Return the Hive ACID tables that the selected nodes write."""
 
     def is_static(self, name: TableName) -> bool:
@@ -84,6 +84,7 @@ class HooksOfAdapter:
         self._selection = selection
         self._manifest = manifest
         self._target_path = target_path
+        self._written: tuple[list[str], set[TableName]] = [], set()
         self.on_lost = connections.stop_reading
         self.raise_if_cancelled = connections.raise_if_cancelled
 
@@ -95,16 +96,20 @@ class HooksOfAdapter:
         selected = self._selection.ids()
         if selected is not None and manifest is not None:
             read = find_acid_parents(manifest, selected).values()
-            found |= set().union(*read) - set(self.written_targets())
+            found |= set().union(*read) - self.written_targets()
         return found
 
     def project_sources(self) -> Collection[TableName]:
         """See `CommandHooks.project_sources`."""
         return self._project.sources()
 
-    def written_targets(self) -> Collection[TableName]:
+    def written_targets(self) -> set[TableName]:
         """See `CommandHooks.written_targets`."""
-        return self._project.acid_targets(self._selection.ids() or ())
+        # Each read of a statement asks, and a project may have thousands of nodes.
+        selected = self._selection.ids() or []
+        if selected != self._written[0] and self._manifest() is not None:
+            self._written = selected, self._project.acid_targets(selected)
+        return self._written[1]
 
     def is_static(self, name: TableName) -> bool:
         """See `CommandHooks.is_static`."""
@@ -121,7 +126,7 @@ class HooksOfAdapter:
             return None
         written = self.written_targets()
         return find_acid_readers(
-            manifest, selected, lambda names: read_in_snapshot(names - set(written))
+            manifest, selected, lambda names: read_in_snapshot(names - written)
         )
 
     def keep_report(self, report: Mapping[str, Any]) -> None:

@@ -123,10 +123,10 @@ def find_acid_readers(
     """Return the unique ids of the nodes among `selected` that may read an ACID source.
 
     A node may read an ACID source if it depends on one in the manifest, or on a node whose target
-    is an ACID table. The dependencies of its
-    hooks are included, because dbt renders hooks with the node. A node counts also if its SQL or
-    one of its hooks names a relation by its database (`names_a_database`), which the manifest does
-    not contain. A node's transparent parents (`with_transparent`) are part of it.
+    is an ACID table. The dependencies of its hooks are included, because dbt renders hooks with the
+    node. A node counts also if its SQL or one of its hooks names a relation by its database
+    (`names_a_database`), which the manifest does not contain. A node's transparent parents
+    (`with_transparent`) are part of it.
 
     Reads that only a running node knows, such as of a source within `{% if execute %}`, are not
     found. After the end of the snapshot such a read is an error that says how to declare it.

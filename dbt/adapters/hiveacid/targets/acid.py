@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Protocol, TypedDict
 
 from dbt.adapters.spark.column import SparkColumn
@@ -101,7 +101,7 @@ class AcidTargets:
             HiveAcidError: the table cannot be written; the old one has not changed.
         """
         config = _config_of(model)
-        self._refuse_others(target)
+        table = self._own_table(target)
 
         def write(transaction: Transaction) -> None:
             rows, name = self._rows(query), target.table_name()
@@ -117,7 +117,8 @@ class AcidTargets:
                 properties={**config.properties, NODE: model["unique_id"]},
             )
 
-        with self._set_aside(target, old):
+        is_replaced = table is not None and table.is_transactional
+        with nullcontext() if old is None or is_replaced else self._set_aside(target, old):
             return self._write(target, query, write)
 
     def add(
@@ -202,7 +203,7 @@ class AcidTargets:
             AdapterError: all problems of the configuration; or dbt did not make the table.
         """
         _config_of(model)
-        self._refuse_others(target)
+        self._own_table(target)
 
     def change_columns(
         self,
@@ -304,7 +305,7 @@ class AcidTargets:
         Raises:
             AdapterError: it is not.
         """
-        table = self._run.targets.look_up(target.table_name())
+        table = self._own_table(target)
         if table is None or not table.is_transactional:
             raise AdapterError(
                 f"{target} is no Hive ACID table yet, and the model has `file_format: acid`. Run "
@@ -312,13 +313,16 @@ class AcidTargets:
                 "another name, and copy its rows.",
                 code="HIVEACID_TARGET_MUST_BE_REBUILT",
             )
-        self._refuse_others(target)
 
-    def _refuse_others(self, target: HiveAcidRelation) -> None:
-        """Refuse to write an ACID table that no node of dbt has made."""
+    def _own_table(self, target: HiveAcidRelation) -> Table | None:
+        """Return the table of the target's name as it is now; None without one.
+
+        Raises:
+            AdapterError: it is an ACID table that no node of dbt has made.
+        """
         table = self._run.targets.look_up(target.table_name())
         if table is None or not table.is_transactional or NODE in table.parameters:
-            return
+            return table
         raise AdapterError(
             f"{target} is a Hive ACID table that dbt did not make, so it is not changed. If dbt is "
             f"to own it, run in Hive: ALTER TABLE {target} SET TBLPROPERTIES ('{NODE}'='adopted').",
@@ -326,15 +330,11 @@ class AcidTargets:
         )
 
     @contextmanager
-    def _set_aside(self, target: HiveAcidRelation, old: HiveAcidRelation | None) -> Iterator[None]:
+    def _set_aside(self, target: HiveAcidRelation, old: HiveAcidRelation) -> Iterator[None]:
         """Rename a view, or a table that is not ACID, until its successor is built.
 
         After a crash `Recovery` finds it by its name.
         """
-        table = self._run.targets.look_up(target.table_name())
-        if old is None or (table is not None and table.is_transactional):
-            yield
-            return
         aside = next_to(old, BACKUP, self._invocation_id)
         uninterrupted = self._statements.node.uninterrupted
         with uninterrupted():
