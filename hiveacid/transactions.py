@@ -189,16 +189,9 @@ class Transaction(Snapshot):
             UnwritableTableError: there is such a table, or Hive has no type for a column.
         """
         layout = TableLayout(
-            as_names(partitioned_by),
-            as_names(clustered_by),
-            buckets,
-            kind,
-            file_format,
-            comment,
-            properties,
+            partitioned_by, clustered_by, buckets, kind, file_format, comment, properties
         )
-        columns = schema_of(schema)
-        table = new_table(table_name(name), columns, layout, self._owner())
+        table = new_table(table_name(name), schema_of(schema), layout, self._owner())
         return self._writes.create(table, if_not_exists=if_not_exists)
 
     def _owner(self) -> str:
@@ -231,13 +224,7 @@ class Transaction(Snapshot):
         For the other arguments and errors see `create`.
         """
         layout = TableLayout(
-            as_names(partitioned_by),
-            as_names(clustered_by),
-            buckets,
-            kind,
-            file_format,
-            comment,
-            properties,
+            partitioned_by, clustered_by, buckets, kind, file_format, comment, properties
         )
         table = new_table(table_name(name), rows.schema, layout, self._owner())
         self._writes.create_or_replace(table, rows)
@@ -331,7 +318,7 @@ class Transaction(Snapshot):
                 code="HIVEACID_INVALID_ARGUMENT",
             )
         clauses = MergeClauses(
-            on if isinstance(on, Column) else _names(on),
+            on if isinstance(on, Column) else as_names(on),
             when_matched,
             when_not_matched,
             None if update is None else {key: _expression(it) for key, it in update.items()},
@@ -347,7 +334,7 @@ class Transaction(Snapshot):
             rows: the new rows. Several may have the same key.
             on: the columns of the key. NULL equals nothing.
         """
-        self._writes.replace(table_name(name), rows, _names(on))
+        self._writes.replace(table_name(name), rows, as_names(on))
 
     def depend_on(self, name: str | TableName, write_ids: ValidWriteIdList) -> None:
         """Publish a table only if nothing was written into it since it was read elsewhere.
@@ -400,6 +387,9 @@ class Transaction(Snapshot):
         create_and_publish(Files(self._spark), Created(self._client), new_tables, publish_all)
         self._committed = {it.name: it.write_id for it in tables if it.write_id}
         pending = list(self._writes.replacements)
+        if pending:
+            # A rename would take the stage with the table.
+            self._writes.remove_stages()
         try:
             while pending:
                 replacement = pending.pop(0)
@@ -415,10 +405,6 @@ class Transaction(Snapshot):
         settings = replace(self._settings, read_only=False)
         requester = self._engine.requester()
         return MetastoreTransaction.open(self._connect, settings, requester, lambda error: None)
-
-
-def _names(given: str | Iterable[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _expression(given: str | Column) -> Column:

@@ -110,6 +110,11 @@ class Table:
     view_text: str | None = None
 
     @property
+    def identity(self) -> tuple[int | None, int]:
+        """What no other table of the name has, and a RENAME keeps: `id` and `create_time`."""
+        return self.id, self.create_time
+
+    @property
     def is_transactional(self) -> bool:
         """Whether the table is transactional: full ACID or insert-only."""
         return self.parameters.get("transactional", "").lower() == "true"

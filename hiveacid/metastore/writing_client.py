@@ -11,6 +11,7 @@ from typing import Any
 from hmsclient.genthrift.hive_metastore import ttypes
 from thrift.Thrift import TException
 
+from hiveacid.errors import TableNotFoundError
 from hiveacid.metastore import conversion
 from hiveacid.metastore.alterations import Change
 from hiveacid.metastore.client import (
@@ -158,6 +159,13 @@ class WritingClient(MetastoreClient):
             lambda calls: calls.invoke(GET_DATABASE, name=database),
         )
         return found.text(_MANAGED_LOCATION) or found.text(_LOCATION)
+
+    def find_table(self, name: TableName) -> Table | None:
+        """Return the metadata of a table or view; None if there is none."""
+        try:
+            return self.get_table(name)
+        except TableNotFoundError:
+            return None
 
     def create_table(self, table: Table) -> None:
         """Create a table where the metastore wants it: its own location is not looked at."""

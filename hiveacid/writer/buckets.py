@@ -32,53 +32,38 @@ _M1, _M2 = -2_048_144_789, -1_028_477_387
 _INVERSE_M1, _INVERSE_M2 = -1_513_385_405, 2_127_672_349
 """Their inverses: `x * _M1 * _INVERSE_M1` is x in 32 bits."""
 
-_WIDTHS = {"smallint": 2, "int": 4, "date": 4, "bigint": 8, "float": 4, "double": 8}
-"""Bytes of the types with a fixed number of bytes."""
-
-_PLAIN = frozenset({"boolean", "tinyint"})
-"""Types whose values are their own hashes."""
-
-
-_COMPARED = frozenset({"int", "string"})
-"""Types whose buckets have been compared with Hive's. The others are as in Hive's code."""
+_HASHED = frozenset({"int", "string"})
+"""Types whose buckets have been compared with Hive's."""
 
 
 def is_hashed(hive_type: str) -> bool:
     """Return whether a table that is bucketed by a type may be written."""
-    return _name(hive_type) in _COMPARED
+    return hive_type in _HASHED
 
 
 def with_bucket(rows: DataFrame, columns: Sequence[models.Column], count: int) -> DataFrame:
     """Return rows with the number of Hive's bucket of each.
 
     Args:
-        rows: the rows, with timestamps that the session's clock shows as Hive shall show them.
-        columns: the columns in CLUSTERED BY.
+        rows: the rows.
+        columns: the columns in CLUSTERED BY, of types that are hashed (`is_hashed`).
         count: the number of buckets.
     """
-    zone = str(rows.sparkSession.conf.get("spark.sql.session.timeZone"))
     result = rows.withColumn(_HASH, F.lit(0).cast("bigint"))
     for column in columns:
-        value = F.col(quoted(column.name))
-        result = _with_hash(result, value, _name(column.type), zone)
+        result = _with_hash(result, column)
     number = F.col(_HASH).bitwiseAND(0x7FFFFFFF) % count
     return result.withColumn(BUCKET_NUMBER, number.cast("int")).drop(_HASH)
 
 
-def _name(hive_type: str) -> str:
-    return hive_type.lower().partition("(")[0]
-
-
-def _with_hash(rows: DataFrame, value: Column, hive_type: str, zone: str) -> DataFrame:
+def _with_hash(rows: DataFrame, column: models.Column) -> DataFrame:
     """Combine the hashes of the columns before with that of one column."""
-    if hive_type in _PLAIN:
-        return _combined(rows, value.cast("bigint"))
     # One step for each: Spark evaluates a column that is used several times once.
     length = F.length(_BYTES)
     whole = length - length % 4
     blocks = F.hash(F.lit(_FOR_HIVES_SEED), F.col(_BYTES).substr(F.lit(1), whole))
     return _combined(
-        rows.withColumn(_BYTES, _bytes(value, hive_type, zone))
+        rows.withColumn(_BYTES, _bytes(column))
         .withColumn(_BLOCKS, _unfinished(blocks, whole))
         .withColumn(
             _BLOCKS,
@@ -131,77 +116,9 @@ def _tail(whole: Column, length: Column) -> Column:
     return _times(turned.bitwiseAND(_LOW_32), _C2)
 
 
-def _bytes(value: Column, hive_type: str, zone: str) -> Column:
-    """Return the bytes that Hive hashes."""
-    if hive_type in ("string", "varchar"):
+def _bytes(column: models.Column) -> Column:
+    """Return the bytes that Hive hashes: of an integer the big-endian ones."""
+    value = F.col(quoted(column.name))
+    if column.type == "string":
         return value.cast("binary")
-    if hive_type == "char":
-        return F.rtrim(value).cast("binary")
-    if hive_type == "decimal":
-        return F.unhex(_decimal_hex(value))
-    if hive_type == "timestamp":
-        return F.unhex(_timestamp_hex(value, zone))
-    number = value
-    if hive_type == "date":
-        number = F.unix_date(value)
-    elif hive_type == "float":
-        number = _float_bits(_float_bits(value, "Float", "Int").cast("float"), "Float", "Int")
-    elif hive_type == "double":
-        number = _float_bits(_float_bits(value, "Double", "Long").cast("double"), "Double", "Long")
-    return F.unhex(_hex(number, _WIDTHS[hive_type]))
-
-
-def _hex(number: Column, width: int) -> Column:
-    """Return the big-endian bytes of an integer."""
-    return F.substring(F.lpad(F.hex(number.cast("bigint")), 16, "0"), 17 - 2 * width, 2 * width)
-
-
-def _float_bits(value: Column, kind: str, integer: str) -> Column:
-    """Return the bits of a floating-point number; Hive hashes those of the bits as a number."""
-    bits = F.java_method(F.lit(f"java.lang.{kind}"), F.lit(f"{kind.lower()}To{integer}Bits"), value)
-    return F.when(value.isNotNull(), bits.cast("bigint"))
-
-
-def _decimal_hex(value: Column) -> Column:
-    """Return the unscaled value without zeros at the end of the fraction, in the fewest bytes."""
-    text = F.regexp_replace(value.cast("string"), "E.*", "")
-    digits = F.regexp_replace(F.regexp_replace(text, r"(\.\d*?)0+$", "$1"), r"\.", "")
-    number = digits.cast("decimal(38,0)")
-    # Not `-number`, which Spark rounds to 34 digits.
-    rest = F.when(number < 0, F.lit(-1) - number).otherwise(number).cast("decimal(38,0)")
-    words = []
-    for _ in range(4):
-        word = (rest % F.lit(1 << 32).cast("decimal(38,0)")).cast("bigint")
-        words.append(_hex(word, 4))
-        rest = ((rest - word) / F.lit(1 << 32).cast("decimal(10,0)")).cast("decimal(38,0)")
-    shortest = F.regexp_replace(F.concat(*reversed(words)), "^(00)+(?=[0-7].)", "")
-    inverted = F.translate(shortest, "0123456789ABCDEF", "FEDCBA9876543210")
-    return F.when(number < 0, inverted).otherwise(shortest)
-
-
-def _timestamp_hex(value: Column, zone: str) -> Column:
-    """Return a timestamp as `TimestampWritableV2` stores it: seconds, and what is not zero."""
-    wall = F.from_utc_timestamp(value, zone)
-    seconds = F.unix_seconds(wall)
-    micros = F.unix_micros(wall) - seconds * 1_000_000
-    nanos = F.reverse(F.lpad((micros * 1000).cast("string"), 9, "0")).cast("bigint")
-    is_long = (seconds < 0) | (seconds > 0x7FFFFFFF)
-    flag = F.when(is_long | (nanos != 0), F.lit(0x80000000)).otherwise(F.lit(0))
-    first = seconds.bitwiseAND(0x7FFFFFFF).bitwiseOR(flag)
-    return F.concat(
-        _hex(first, 4),
-        F.when(is_long, _variable_hex(-nanos - 1))
-        .when(nanos != 0, _variable_hex(nanos))
-        .otherwise(""),
-        F.when(is_long, _variable_hex(F.shiftright(seconds, 31))).otherwise(""),
-    )
-
-
-def _variable_hex(number: Column) -> Column:
-    """Return an integer as Hadoop's `WritableUtils.writeVLong` writes it."""
-    positive = F.when(number < 0, F.bitwise_not(number)).otherwise(number)
-    digits = F.hex(positive)
-    even = F.when(F.length(digits) % 2 == 1, F.concat(F.lit("0"), digits)).otherwise(digits)
-    base = F.when(number < 0, F.lit(-120)).otherwise(F.lit(-112))
-    length = _hex(base - F.length(even) / 2, 1)
-    return F.when(number.between(-112, 127), _hex(number, 1)).otherwise(F.concat(length, even))
+    return F.unhex(F.substring(F.lpad(F.hex(value.cast("bigint")), 16, "0"), 9, 8))

@@ -13,8 +13,7 @@ from hiveacid.jvm.filesystem import list_locations
 from hiveacid.metastore.models import ServerInfo, TableName
 from hiveacid.metastore.writing_client import Operation, WritingClient
 from hiveacid.writer.table_writes import TableWrites
-from hiveacid.writer.target import Target
-from hiveacid.writer.writes import look_up
+from hiveacid.writer.target import Target, look_up
 
 
 def check_tables(client: WritingClient, tables: Sequence[TableWrites], server: ServerInfo) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from pyspark.errors import PySparkException
@@ -14,13 +14,13 @@ from hiveacid.errors import (
     HiveAcidError,
     InvalidSettingError,
     MetastoreError,
-    TableNotFoundError,
     UnwritableTableError,
     WriteAbortedError,
 )
 from hiveacid.metastore.models import Column, ServerInfo, StorageDescriptor, Table, TableName
 from hiveacid.metastore.writing_client import WritingClient
 from hiveacid.writer.hive_types import hive_type
+from hiveacid.writer.layout import MOST_FILES
 from hiveacid.writer.target import FORMATS, Target
 
 logger = logging.getLogger("hiveacid")
@@ -37,16 +37,13 @@ _DECIDED = frozenset(
 )
 """Table properties that arguments of `create` decide, in lower case."""
 
-_MOST_BUCKETS = 4096
-"""A bucket number has twelve bits (`BucketCodec`)."""
-
 
 @dataclass(frozen=True)
 class TableLayout:
     """What `Transaction.create` is told about a table, its columns apart."""
 
-    partitioned_by: Sequence[str] = ()
-    clustered_by: Sequence[str] = ()
+    partitioned_by: str | Iterable[str] = ()
+    clustered_by: str | Iterable[str] = ()
     buckets: int | None = None
     kind: str = "full"
     file_format: str = "orc"
@@ -74,8 +71,8 @@ def new_table(name: TableName, schema: StructType, layout: TableLayout, owner: s
     count = layout.buckets
     if (count is None) is bool(buckets):
         raise _invalid(name, "`clustered_by` and `buckets` must be given together")
-    if count is not None and not 1 <= count <= _MOST_BUCKETS:
-        raise _invalid(name, f"`buckets` must be 1 to {_MOST_BUCKETS}, not {count}")
+    if count is not None and not 1 <= count <= MOST_FILES:
+        raise _invalid(name, f"`buckets` must be 1 to {MOST_FILES}, not {count}")
     return Table(
         name,
         "MANAGED_TABLE",
@@ -106,13 +103,11 @@ def column_of(table: TableName, field: StructField) -> Column:
 
 
 def _names(
-    table: TableName, argument: str, given: Sequence[str], columns: Mapping[str, Column]
+    table: TableName, argument: str, given: str | Iterable[str], columns: Mapping[str, Column]
 ) -> list[str]:
-    names = [name.lower() for name in given]
+    names = [name.lower() for name in as_names(given)]
     if len(set(names)) < len(names) or set(names) - columns.keys():
-        raise _invalid(
-            table, f"`{argument}` must name columns of `schema`, each once, not {list(given)}"
-        )
+        raise _invalid(table, f"`{argument}` must name columns of `schema`, each once, not {names}")
     return names
 
 
@@ -163,15 +158,6 @@ def already_exists(name: TableName) -> UnwritableTableError:
     )
 
 
-def exists(client: WritingClient, name: TableName) -> bool:
-    """Return whether there is such a table or view."""
-    try:
-        client.get_table(name)
-    except TableNotFoundError:
-        return False
-    return True
-
-
 def refuse_ddl_of_hive_3(server: ServerInfo, name: TableName) -> None:
     """Refuse to create or alter a table in a metastore of Hive 3.
 
@@ -204,12 +190,12 @@ class Created:
         """
         name = planned.table.name
         # Also finds a connection that was cut while Spark worked: this call may be repeated.
-        if exists(self._client, name):
+        if self._client.find_table(name) is not None:
             raise _created_meanwhile(name)
         try:
             self._client.create_table(planned.table)
         except MetastoreError as error:
-            if exists(self._client, name):
+            if self._client.find_table(name) is not None:
                 raise _created_meanwhile(name) from error
             raise
         found = self._client.get_table(name)
@@ -234,13 +220,10 @@ class Created:
 
     def _drop(self, table: Table) -> None:
         """Drop a table that is still the one that was created, and whose writes were aborted."""
-        try:
-            now = self._client.get_table(table.name)
-        except TableNotFoundError:
-            return
+        now = self._client.find_table(table.name)
         ids = self._client.get_valid_write_ids([table.name], self._client.get_valid_txns())
         writes = ids[table.name]
-        if now.create_time != table.create_time or now.id != table.id:
+        if now is None or now.identity != table.identity:
             return
         if len(writes.aborted) < writes.high_watermark:
             _warn_left(table.name, "It has write ids that are not aborted.")
@@ -287,6 +270,6 @@ def schema_of(given: object) -> StructType:
     return schema
 
 
-def as_names(given: str | Iterable[str]) -> list[str]:
-    """Return names of columns; one name stands for a list of one."""
-    return [given] if isinstance(given, str) else list(given)
+def as_names(given: str | Iterable[str]) -> tuple[str, ...]:
+    """Return names of columns; one name may be given alone."""
+    return (given,) if isinstance(given, str) else tuple(given)

@@ -13,17 +13,16 @@ from dataclasses import dataclass, replace
 from hiveacid.acid.write_ids import ValidWriteIdList, new_write_ids
 from hiveacid.errors import (
     HiveAcidError,
-    TableNotFoundError,
     UnwritableTableError,
     WriteAbortedError,
 )
 from hiveacid.metastore.alterations import add_columns, rename_to
-from hiveacid.metastore.models import Column, LockType, ServerInfo, Table, TableName
+from hiveacid.metastore.models import Column, LockType, Table, TableName
 from hiveacid.metastore.writing_client import Operation, WriteLock, WritingClient
 from hiveacid.snapshots.locks import LockWait, acquire_to_write
 from hiveacid.snapshots.transaction import Transaction
 from hiveacid.writer.creation import refuse_ddl_of_hive_3
-from hiveacid.writer.target import Target
+from hiveacid.writer.target import Target, look_up
 
 logger = logging.getLogger("hiveacid")
 
@@ -35,8 +34,8 @@ class AddedColumns:
     table: TableName
     columns: Sequence[Column]
 
-    def checked(self, target: Target, server: ServerInfo) -> AddedColumns:
-        """Return this, if the table can have the columns and still be written.
+    def check(self, target: Target) -> None:
+        """Refuse columns that the table cannot have, or could not be written with.
 
         Raises:
             UnwritableTableError: it cannot.
@@ -62,8 +61,7 @@ class AddedColumns:
                 code="HIVEACID_WRITE_NOT_SUPPORTED",
             )
         storage = replace(table.storage, columns=(*table.storage.columns, *self.columns))
-        Target.of(replace(table, storage=storage), (), server)
-        return self
+        Target.of(replace(table, storage=storage), (), target.server)
 
 
 @dataclass(frozen=True)
@@ -95,13 +93,9 @@ def append_columns(
     """
     with _locked(added.table, limit, open_transaction) as transaction:
         client = _client_of(transaction)
-        table = client.get_table(added.table)
-        partitions = client.get_partitions(added.table) if table.partition_keys else ()
-        server = transaction.server
-        added.checked(Target.of(table, partitions, server), server)
-        client.alter_table(
-            added.table, add_columns(added.columns), cascade=bool(table.partition_keys)
-        )
+        target = look_up(client, added.table, transaction.server)
+        added.check(target)
+        client.alter_table(added.table, add_columns(added.columns), cascade=bool(target.keys))
 
 
 def put_in_place(
@@ -153,7 +147,7 @@ def _check_unchanged(
     client: WritingClient, replacement: Replacement, since: ValidWriteIdList | None
 ) -> None:
     name = replacement.old.name
-    is_same = _identity(client, name) == (replacement.old.id, replacement.old.create_time)
+    is_same = _identity(client, name) == replacement.old.identity
     lists = [it for it in (since, replacement.since) if it is not None]
     if is_same and lists:
         now = client.get_valid_write_ids([name], client.get_valid_txns())[name]
@@ -180,7 +174,7 @@ def _is_replaced(
     old, aside = replacement.old, replacement.aside
     try:
         found = _identity(client, old.name)
-        if found is None and _identity(client, aside) == (old.id, old.create_time):
+        if found is None and _identity(client, aside) == old.identity:
             client.alter_table(aside, rename_to(old.name))
             found = _identity(client, old.name)
     except HiveAcidError:
@@ -211,11 +205,8 @@ def _locked(
 
 
 def _identity(client: WritingClient, name: TableName) -> tuple[int | None, int] | None:
-    try:
-        table = client.get_table(name)
-    except TableNotFoundError:
-        return None
-    return table.id, table.create_time
+    table = client.find_table(name)
+    return None if table is None else table.identity
 
 
 def _client_of(transaction: Transaction) -> WritingClient:

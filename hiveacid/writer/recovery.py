@@ -61,8 +61,7 @@ class Record:
         inside = tuple(it.removeprefix(root) for it in directories if it.startswith(root))
         outside = tuple(it for it in directories if not it.startswith(root))
         return cls(
-            target.table.id,
-            target.table.create_time,
+            *target.table.identity,
             transaction,
             table.write_id,
             inside,
@@ -98,7 +97,7 @@ class Record:
 
     def is_of(self, table: Table) -> bool:
         """Whether the record is about this table, and not about one that it was copied from."""
-        return (self.table_id, self.create_time) == (table.id, table.create_time)
+        return (self.table_id, self.create_time) == table.identity
 
     def directories(self, location: str) -> list[str]:
         """Return the paths of the directories, bases first: Hive may show an aborted base."""

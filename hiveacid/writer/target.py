@@ -9,7 +9,15 @@ from urllib.parse import urlsplit
 
 from hiveacid.acid.layout import hidden_part
 from hiveacid.errors import UnwritableTableError
-from hiveacid.metastore.models import Column, Partition, ServerInfo, Table, partition_name
+from hiveacid.metastore.models import (
+    Column,
+    Partition,
+    ServerInfo,
+    Table,
+    TableName,
+    partition_name,
+)
+from hiveacid.metastore.writing_client import WritingClient
 from hiveacid.reader.columns import TableColumns, table_columns
 from hiveacid.writer.buckets import is_hashed
 
@@ -134,8 +142,20 @@ class Target:
         return existing.storage.location if existing else f"{self.location}/{partition}"
 
 
+def look_up(client: WritingClient, name: TableName, server: ServerInfo) -> Target:
+    """Return a table as it is now.
+
+    Raises:
+        UnwritableTableError: Hive would not read what is written, or differently.
+        TableNotFoundError: there is no such table.
+    """
+    found = client.get_table(name)
+    partitions = client.get_partitions(name) if found.partition_keys else ()
+    return Target.of(found, partitions, server)
+
+
 def _shape(table: Table) -> tuple[object, ...]:
-    return (table.id, table.create_time, table.storage.location, *_form(table))
+    return (table.identity, table.storage.location, *_form(table))
 
 
 def _form(table: Table) -> tuple[object, ...]:

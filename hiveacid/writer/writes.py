@@ -17,7 +17,7 @@ from hiveacid.acid.write_ids import ValidWriteIdList
 from hiveacid.errors import HiveAcidError, InvalidSettingError, UnwritableTableError
 from hiveacid.metastore.alterations import is_described_as
 from hiveacid.metastore.models import Column as HiveColumn
-from hiveacid.metastore.models import ServerInfo, Table, TableName
+from hiveacid.metastore.models import Table, TableName
 from hiveacid.metastore.writing_client import Operation, RowsToWrap, WritingClient
 from hiveacid.reader.ansi_mode import casts_as_hive
 from hiveacid.reader.deletes import ROW_ID
@@ -25,7 +25,7 @@ from hiveacid.reader.orc_footers import OrcFooters
 from hiveacid.reader.read import rows_with_ids
 from hiveacid.snapshots.tables import PinnedTable
 from hiveacid.snapshots.transaction import Transaction
-from hiveacid.writer.creation import already_exists, exists, refuse_ddl_of_hive_3
+from hiveacid.writer.creation import already_exists, refuse_ddl_of_hive_3
 from hiveacid.writer.definitions import AddedColumns, Replacement
 from hiveacid.writer.files import Files
 from hiveacid.writer.layout import STAGE_PREFIX, Kind
@@ -40,7 +40,7 @@ from hiveacid.writer.merge import (
 from hiveacid.writer.rows import fit, fit_source
 from hiveacid.writer.stage import stage_raw, stage_to_wrap
 from hiveacid.writer.table_writes import TableWrites
-from hiveacid.writer.target import Target
+from hiveacid.writer.target import Target, look_up
 
 logger = logging.getLogger("hiveacid")
 REPLACING = "__hiveacid_"
@@ -137,7 +137,7 @@ class Writes:
             name = table.name
             transaction = self._reads.transaction()
             database = self._client.get_managed_location(name.database).rstrip("/")
-            if name in self._new or exists(self._client, name):
+            if name in self._new or self._client.find_table(name) is not None:
                 if if_not_exists:
                     return False
                 raise already_exists(name)
@@ -159,7 +159,7 @@ class Writes:
         with self._lock:
             transaction = self._reads.transaction()
             self._refuse_twice(name)
-            if not exists(self._client, name):
+            if self._client.find_table(name) is None:
                 self.create(planned, if_not_exists=False)
                 self.append(name, frame)
                 return
@@ -187,8 +187,9 @@ class Writes:
             server = self._reads.transaction().server
             refuse_ddl_of_hive_3(server, name)
             self._refuse_twice(name)
-            target = look_up(self._client, name, server)
-            self.added_columns.append(AddedColumns(name, columns).checked(target, server))
+            added = AddedColumns(name, columns)
+            added.check(look_up(self._client, name, server))
+            self.added_columns.append(added)
 
     def append(self, name: TableName, frame: DataFrame) -> None:
         """Stage rows to add."""
@@ -268,12 +269,13 @@ class Writes:
     def discard(self) -> None:
         """Remove what is staged. A directory that cannot be removed is named in a warning."""
         try:
-            self._remove_stages()
+            self.remove_stages()
         finally:
             if self._owner is not None:
                 self._owner.end(commit=True)
 
-    def _remove_stages(self) -> None:
+    def remove_stages(self) -> None:
+        """Remove the stages, but for those that the next write needs. May be called again."""
         for table in self._tables.values():
             if table.is_unresolved:
                 continue
@@ -393,15 +395,3 @@ def _written_twice(name: TableName) -> UnwritableTableError:
         "or two transactions.",
         code="HIVEACID_WRITTEN_TWICE",
     )
-
-
-def look_up(client: WritingClient, name: TableName, server: ServerInfo) -> Target:
-    """Return a table as it is now.
-
-    Raises:
-        UnwritableTableError: Hive would not read what is written, or differently.
-        TableNotFoundError: there is no such table.
-    """
-    found = client.get_table(name)
-    partitions = client.get_partitions(name) if found.partition_keys else ()
-    return Target.of(found, partitions, server)

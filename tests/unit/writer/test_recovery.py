@@ -95,7 +95,7 @@ class Scene:
         patch.setattr(recovery, "Files", lambda _: self.files)
         for name in [*TARGETS, *OTHERS, OWN_STAGE, f".hiveacid_stage_{OWNER}/rows_0"]:
             (location / name).mkdir(parents=True)
-        table = SimpleNamespace(id=7, create_time=1000)
+        table = SimpleNamespace(identity=(7, 1000))
         target = SimpleNamespace(location=str(location), table=table)
         self.writes = cast(
             "TableWrites",
